@@ -1,0 +1,51 @@
+# Every target sets up what it needs; a second run starts at once.
+
+VENV := .venv
+PYTHON := $(VENV)/bin/python
+READY := $(VENV)/.ready
+
+# The public data sets, if they lie beside this folder. Tests say what they skip without them.
+ifndef HOLDFAST_DATA
+ifneq ($(wildcard ../shared/data),)
+export HOLDFAST_DATA := $(abspath ../shared/data)
+endif
+endif
+
+.PHONY: run test test-long check setup bench docs format clean help
+
+run: $(READY)          ## open the main job: a tour of what Holdfast does
+	@$(VENV)/bin/holdfast demo
+
+test: $(READY)         ## all tests, a few minutes
+	@$(VENV)/bin/pytest -n auto --dist worksteal
+
+test-long: $(READY)    ## the same tests with 20 times the generated cases
+	@HOLDFAST_TEST_SCALE=20 $(VENV)/bin/pytest -n auto --dist worksteal --timeout 5400
+
+check: $(READY)        ## format, lint, types, layers, docs
+	@$(VENV)/bin/ruff format --check .
+	@$(VENV)/bin/ruff check .
+	@$(VENV)/bin/mypy
+	@$(VENV)/bin/lint-imports
+	@$(PYTHON) -m scripts.docs --check
+
+bench: $(READY)        ## measure, and keep the results in benchmarks/results
+	@$(PYTHON) -m benchmarks
+
+docs: $(READY)         ## write the generated pages again
+	@$(PYTHON) -m scripts.docs
+
+format: $(READY)       ## format and fix what can be fixed
+	@$(VENV)/bin/ruff format .
+	@$(VENV)/bin/ruff check --fix .
+
+setup: $(READY)        ## only install what the other targets need
+
+$(READY): pyproject.toml constraints.txt scripts/setup
+	@bash scripts/setup $(VENV)
+
+clean:                 ## remove everything that was installed or made
+	rm -rf $(VENV) .mypy_cache .ruff_cache .import_linter_cache .hypothesis dist build
+
+help:                  ## this list
+	@sed -n 's/^\([a-z-]*\):[^#]*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12

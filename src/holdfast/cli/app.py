@@ -1,0 +1,265 @@
+"""The commands and their options. What they do is said below, in the engine.
+
+Nothing here imports an engine before a command runs: ``holdfast --help`` must be instant
+(``tests/contracts/test_imports.py``).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from holdfast._version import __version__
+
+if TYPE_CHECKING:
+    from holdfast.engine.facade import Engine
+
+__all__ = ["AsJson", "Door", "app", "door"]
+
+AsJson = Annotated[bool, typer.Option("--json", help="One compact JSON object per line.")]
+
+app = typer.Typer(
+    name="holdfast",
+    help="Memory and context engine for LLM agents: nothing is dropped unsaved.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Door:
+    """Which engine the options before the command ask for."""
+
+    home: Path | None
+    agent: str
+
+    def open(self) -> Engine:
+        from holdfast.engine.facade import open_engine
+
+        return open_engine(self.home, self.agent)
+
+
+def door(context: typer.Context) -> Door:
+    """What the options before the command said."""
+    found = context.find_object(Door)
+    assert found is not None
+    return found
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"holdfast {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def root(
+    context: typer.Context,
+    home: Annotated[
+        Path | None,
+        typer.Option(help="Where the files live. [default: HOLDFAST_HOME or ~/.holdfast]"),
+    ] = None,
+    agent: Annotated[str, typer.Option(help="Which agent's memory.")] = "main",
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version", callback=_print_version, is_eager=True, help="Print the version."
+        ),
+    ] = False,
+) -> None:
+    del version
+    context.obj = Door(home=home, agent=agent)
+
+
+@app.command()
+def status(context: typer.Context, as_json: AsJson = False) -> None:
+    """The three tiers of memory with their sizes."""
+    from holdfast.cli import standing
+
+    standing.status(door(context), as_json=as_json)
+
+
+@app.command()
+def doctor(
+    context: typer.Context,
+    fix: Annotated[bool, typer.Option("--fix", help="Repair what can be repaired.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Check the home, and say what to do about each finding."""
+    from holdfast.cli import standing
+
+    standing.doctor(door(context), fix=fix, as_json=as_json)
+
+
+@app.command()
+def demo() -> None:
+    """A short tour in a temporary home: say things, pull the plug, find them again."""
+    from holdfast.cli import tour
+
+    tour.run()
+
+
+# ── sessions ────────────────────────────────────────────────────────────────────────────────
+
+sessions = typer.Typer(help="Conversations: list, read, check, fork, export.", no_args_is_help=True)
+app.add_typer(sessions, name="sessions")
+
+SessionName = Annotated[str, typer.Argument(metavar="SESSION", help="The session's name.")]
+
+
+@sessions.command("list")
+def sessions_list(context: typer.Context, as_json: AsJson = False) -> None:
+    """All sessions, the most recently used first."""
+    from holdfast.cli import conversations
+
+    conversations.list_all(door(context), as_json=as_json)
+
+
+@sessions.command("show")
+def sessions_show(
+    context: typer.Context,
+    name: SessionName,
+    view: Annotated[bool, typer.Option("--view", help="Only what the model sees now.")] = False,
+    last: Annotated[int | None, typer.Option(min=1, help="Only the last N entries.")] = None,
+    full: Annotated[bool, typer.Option("--full", help="Whole texts, not one line each.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """The entries of a session."""
+    from holdfast.cli import conversations
+
+    conversations.show(door(context), name, view=view, last=last, full=full, as_json=as_json)
+
+
+@sessions.command("verify")
+def sessions_verify(
+    context: typer.Context,
+    names: Annotated[
+        list[str] | None, typer.Argument(metavar="[SESSION]...", help="Which. [default: all]")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Check every byte. Exit code 5 if anything is damaged."""
+    from holdfast.cli import conversations
+
+    conversations.verify(door(context), names or [], as_json=as_json)
+
+
+@sessions.command("fork")
+def sessions_fork(
+    context: typer.Context,
+    name: SessionName,
+    new: Annotated[str, typer.Argument(metavar="NEW", help="The name of the fork.")],
+    at: Annotated[
+        str | None, typer.Option(metavar="ENTRY", help="Fork after this entry. [default: the last]")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """A new session that starts as this one was after an entry."""
+    from holdfast.cli import conversations
+
+    conversations.fork(door(context), name, new, at=at, as_json=as_json)
+
+
+@sessions.command("rename")
+def sessions_rename(
+    context: typer.Context,
+    name: SessionName,
+    new: Annotated[str, typer.Argument(metavar="NEW", help="The new name.")],
+    as_json: AsJson = False,
+) -> None:
+    """Give a session another name."""
+    from holdfast.cli import conversations
+
+    conversations.rename(door(context), name, new, as_json=as_json)
+
+
+@sessions.command("delete")
+def sessions_delete(
+    context: typer.Context,
+    name: SessionName,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Remove a session for good, with the artifacts only it used."""
+    from holdfast.cli import conversations
+
+    conversations.delete(door(context), name, yes=yes, as_json=as_json)
+
+
+@sessions.command("export")
+def sessions_export(
+    context: typer.Context,
+    name: SessionName,
+    format: Annotated[
+        str, typer.Option("--format", "-f", help="markdown, openai or anthropic.")
+    ] = "markdown",
+    view: Annotated[bool, typer.Option("--view", help="Only what the model sees now.")] = False,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="A file. [default: stdout]")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """The conversation as Markdown, or as messages for a provider."""
+    from holdfast.cli import conversations
+
+    conversations.export(door(context), name, format, view=view, output=output, as_json=as_json)
+
+
+# ── config ──────────────────────────────────────────────────────────────────────────────────
+
+config = typer.Typer(
+    help="Settings: what they are, and where each came from.", no_args_is_help=True
+)
+app.add_typer(config, name="config")
+
+
+@config.command("show")
+def config_show(
+    context: typer.Context,
+    changed: Annotated[bool, typer.Option("--changed", help="Only what is not a default.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Every setting with its value and its source."""
+    from holdfast.cli import settings
+
+    settings.show(door(context), changed=changed, as_json=as_json)
+
+
+@config.command("explain")
+def config_explain(
+    context: typer.Context,
+    key: Annotated[str, typer.Argument(metavar="KEY", help="Such as flush.enabled.")],
+    as_json: AsJson = False,
+) -> None:
+    """What a setting means, what it may be, and where its value came from."""
+    from holdfast.cli import settings
+
+    settings.explain(door(context), key, as_json=as_json)
+
+
+@config.command("path")
+def config_path(context: typer.Context, as_json: AsJson = False) -> None:
+    """Where the config file is, or would be."""
+    from holdfast.cli import settings
+
+    settings.path(door(context), as_json=as_json)
+
+
+@config.command("import")
+def config_import(
+    context: typer.Context,
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="An openclaw.json.")],
+    write: Annotated[
+        bool, typer.Option("--write", help="Write config.toml, if there is none yet.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Translate an OpenClaw config, and say what became of each key."""
+    from holdfast.cli import settings
+
+    settings.import_openclaw(door(context), file, write=write, as_json=as_json)

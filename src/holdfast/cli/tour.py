@@ -1,0 +1,114 @@
+"""``holdfast demo``: a short tour on real files, in a temporary home, offline.
+
+It says things, pulls the plug on a writer, damages a file, goes back to originals and forks;
+every number it prints was counted while it ran (``tests/doors/test_demo.py``).
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import holdfast
+from holdfast.cli.render import note, say
+from holdfast.testing.corpus import conversation
+from holdfast.text import one_line
+
+__all__ = ["run"]
+
+_PLUG_AFTER_SECONDS = 0.4
+
+
+def run() -> None:
+    home = Path(tempfile.mkdtemp(prefix="holdfast-tour-"))
+    say("Holdfast: what is said is kept, whatever happens. A tour on real files.\n")
+    with holdfast.open(home) as engine:
+        _converse(engine)
+        _pull_the_plug(engine, home)
+        _damage(engine, home)
+        _go_back(engine)
+    say(f"Everything is under {home}. Look around:")
+    for command in ("sessions list", "sessions show tour", "sessions verify", "status", "doctor"):
+        say(f"  {_command()} --home {home} {command}")
+    note("\nNothing here needs a key or a network. Remove the folder when you are done.")
+
+
+def _command() -> str:
+    """How to call us from this shell: by name if it is on the path, else as we were called."""
+    if shutil.which("holdfast") or not Path(sys.argv[0]).name.startswith("holdfast"):
+        return "holdfast"
+    return os.path.relpath(sys.argv[0])
+
+
+def _converse(engine: holdfast.Engine) -> None:
+    session = engine.session("tour")
+    session.set_goal("See what Holdfast does")
+    messages = [*conversation(3, 4), *conversation(3, 4, language="zh")[1:]]
+    ids = session.append_all(messages)
+    say(f"1. A conversation: {len(ids)} messages, each on disk when its id came back.")
+    spoken = [each for each in messages if each.role in {"user", "assistant"} and each.text]
+    for message in spoken[:2] + spoken[-2:]:
+        say(f"   {message.role}: {one_line(message.text, 76)}")
+    say()
+
+
+def _pull_the_plug(engine: holdfast.Engine, home: Path) -> None:
+    writer = subprocess.Popen(
+        [sys.executable, "-m", "holdfast.cli.tour", str(home)], stdout=subprocess.PIPE
+    )
+    assert writer.stdout is not None
+    first = writer.stdout.readline()
+    time.sleep(_PLUG_AFTER_SECONDS)
+    writer.kill()
+    told = first + writer.stdout.read()
+    writer.wait()
+    acknowledged = [line.decode() for line in told.split(b"\n")[:-1]]
+    found = {entry.id for entry in engine.session("plug").entries()}
+    lost = [entry_id for entry_id in acknowledged if entry_id not in found]
+    say("2. The plug: another process wrote as fast as it could and was killed (kill -9).")
+    say(f"   {len(acknowledged)} messages were acknowledged, {len(lost)} of them are lost.\n")
+
+
+def _damage(engine: holdfast.Engine, home: Path) -> None:
+    engine.close()
+    file = home / "agents" / "main" / "sessions" / "plug.jsonl"
+    data = bytearray(file.read_bytes())
+    data[random.Random(len(data)).randrange(len(data) // 2)] ^= 0x01
+    file.write_bytes(data)
+    found = engine.session("plug").verify()
+    say("3. A flipped bit on disk costs the record it is in, and you are told.")
+    say(f"   {found.entries} entries are intact, {found.damaged_regions} damaged region of")
+    say(f"   {found.damaged_bytes} bytes is set aside in .journal/quarantine.\n")
+
+
+def _go_back(engine: holdfast.Engine) -> None:
+    session = engine.session("tour")
+    log = "".join(f"line {n}: ok\n" for n in range(20_000))
+    call = {"id": "c1", "type": "function", "function": {"name": "logs", "arguments": "{}"}}
+    session.append({"role": "assistant", "content": None, "tool_calls": [call]})
+    entry_id = session.append({"role": "tool", "tool_call_id": "c1", "content": log})
+    shown = session.view()[-1].text
+    whole = session.expand(entry_id).text
+    fork = session.fork(session.entries()[3].id, "another-way")
+    say("4. A giant tool result is shown short and kept whole; and any moment can be forked.")
+    say(f"   the model sees {len(shown):,} characters; expand gives {len(whole):,} back.")
+    say(f"   'another-way' starts from entry 3 of 'tour': {len(fork.view())} messages.\n")
+
+
+def _write_until_killed(home: str) -> None:
+    with holdfast.open(home) as engine:
+        session = engine.session("plug")
+        for number in range(1_000_000):
+            entry_id = session.append({"role": "user", "content": f"message {number} " * 5})
+            sys.stdout.write(entry_id + "\n")
+            sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    _write_until_killed(sys.argv[1])

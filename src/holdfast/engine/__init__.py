@@ -1,0 +1,1 @@
+"""The only place where effects are ordered: which room does what, and when."""

@@ -1,0 +1,235 @@
+"""The engine for async hosts: the same calls, none of which blocks the event loop.
+
+Every call runs in a worker thread of the engine's own pool, where the rooms block as they
+please; appends that are awaited together share one sync. No logic here: the parity with
+``Engine`` and ``Session`` is a test (``tests/engine/test_async.py``).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from datetime import date
+from functools import partial
+from pathlib import Path
+from types import TracebackType
+from typing import ParamSpec, TypeVar
+
+from holdfast.config import Settings
+from holdfast.engine.facade import Engine, open_engine
+from holdfast.engine.session import Expanded, ExportFormat, Session
+from holdfast.engine.status import Check, Status
+from holdfast.events import Event, Listener
+from holdfast.ports import Clock, Ids
+from holdfast.sessions.store import SessionSummary, Tombstone
+from holdfast.sessions.transcript import Verification
+from holdfast.types import ChatType, Entry, Json, Message, View
+
+__all__ = ["AsyncEngine", "AsyncSession", "aopen_engine"]
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+THREADS = 32
+"""How many appends can wait for the same sync. More only queue behind them."""
+
+
+class aopen_engine:
+    """The engine of an agent, opened when awaited or entered.
+
+    >>> async with holdfast.aopen("~/.holdfast") as engine:
+    ...     session = await engine.session("s1")
+    """
+
+    def __init__(
+        self,
+        home: str | os.PathLike[str] | None = None,
+        agent: str = "main",
+        *,
+        user: str | None = None,
+        chat: str | None = None,
+        chat_type: ChatType = "direct",
+        config: Mapping[str, Json] | None = None,
+        clock: Clock | None = None,
+        ids: Ids | None = None,
+    ) -> None:
+        self._open = partial(
+            open_engine,
+            home,
+            agent,
+            user=user,
+            chat=chat,
+            chat_type=chat_type,
+            config=config,
+            clock=clock,
+            ids=ids,
+        )
+        self._engine: AsyncEngine | None = None
+
+    async def _opened(self) -> AsyncEngine:
+        self._engine = AsyncEngine(await asyncio.to_thread(self._open))
+        return self._engine
+
+    def __await__(self) -> Generator[object, None, AsyncEngine]:
+        return self._opened().__await__()
+
+    async def __aenter__(self) -> AsyncEngine:
+        return await self._opened()
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._engine is not None:
+            await self._engine.close()
+
+
+class _Threads:
+    """The worker threads of one async engine."""
+
+    def __init__(self) -> None:
+        self._pool = ThreadPoolExecutor(THREADS, thread_name_prefix="holdfast")
+
+    def run(self, call: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> Awaitable[R]:
+        loop = asyncio.get_running_loop()
+        return loop.run_in_executor(self._pool, partial(call, *args, **kwargs))
+
+    def stop(self) -> None:
+        self._pool.shutdown(wait=False)
+
+
+class AsyncSession:
+    """One conversation; see ``Session``."""
+
+    def __init__(self, session: Session, threads: _Threads) -> None:
+        self._session = session
+        self._threads = threads
+        self.name = session.name
+
+    async def append(self, message: Message | Mapping[str, Json]) -> str:
+        return await self._threads.run(self._session.append, message)
+
+    async def append_all(self, messages: Iterable[Message | Mapping[str, Json]]) -> list[str]:
+        return await self._threads.run(self._session.append_all, messages)
+
+    async def append_entry(self, type: str, data: Mapping[str, Json]) -> str:
+        return await self._threads.run(self._session.append_entry, type, data)
+
+    async def set_goal(self, goal: str | None) -> None:
+        await self._threads.run(self._session.set_goal, goal)
+
+    async def set_vars(self, values: Mapping[str, Json], *, unset: Iterable[str] = ()) -> None:
+        await self._threads.run(self._session.set_vars, values, unset=unset)
+
+    @property
+    def goal(self) -> str | None:
+        return self._session.goal
+
+    @property
+    def vars(self) -> dict[str, Json]:
+        return self._session.vars
+
+    async def state(self) -> dict[str, Json]:
+        return await self._threads.run(self._session.state)
+
+    async def entries(self, *, last: int | None = None) -> list[Entry]:
+        return await self._threads.run(self._session.entries, last=last)
+
+    async def view(self) -> View:
+        return await self._threads.run(self._session.view)
+
+    async def expand(self, id: str) -> Expanded:
+        return await self._threads.run(self._session.expand, id)
+
+    async def verify(self) -> Verification:
+        return await self._threads.run(self._session.verify)
+
+    async def export(self, format: ExportFormat = "markdown", *, view: bool = False) -> str:
+        return await self._threads.run(self._session.export, format, view=view)
+
+    async def fork(self, entry_id: str, name: str) -> AsyncSession:
+        return AsyncSession(
+            await self._threads.run(self._session.fork, entry_id, name), self._threads
+        )
+
+    async def close(self) -> None:
+        await self._threads.run(self._session.close)
+
+
+class AsyncEngine:
+    """The memory and the conversations of one agent; see ``Engine``."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._threads = _Threads()
+
+    async def close(self) -> None:
+        await self._threads.run(self._engine.close)
+        self._threads.stop()
+
+    @property
+    def home(self) -> Path:
+        return self._engine.home
+
+    @property
+    def agent(self) -> str:
+        return self._engine.agent
+
+    @property
+    def settings(self) -> Settings:
+        return self._engine.settings
+
+    def today(self) -> date:
+        return self._engine.today()
+
+    def subscribe(self, listener: Listener) -> Callable[[], None]:
+        return self._engine.subscribe(listener)
+
+    async def events(self, *, keep: int = 1000) -> AsyncIterator[Event]:
+        """Events as they happen. A reader slower than ``keep`` events misses the oldest."""
+        loop = asyncio.get_running_loop()
+        queue: asyncio.Queue[Event] = asyncio.Queue()
+
+        def put(event: Event) -> None:
+            if queue.qsize() >= keep:
+                queue.get_nowait()
+            queue.put_nowait(event)
+
+        def hear(event: Event) -> None:
+            loop.call_soon_threadsafe(put, event)
+
+        unsubscribe = self.subscribe(hear)
+        try:
+            while True:
+                yield await queue.get()
+        finally:
+            unsubscribe()
+
+    async def session(self, name: str) -> AsyncSession:
+        return AsyncSession(await self._threads.run(self._engine.session, name), self._threads)
+
+    async def existing_session(self, name: str) -> AsyncSession:
+        session = await self._threads.run(self._engine.existing_session, name)
+        return AsyncSession(session, self._threads)
+
+    async def sessions(self) -> list[SessionSummary]:
+        return await self._threads.run(self._engine.sessions)
+
+    async def rename_session(self, name: str, to: str) -> None:
+        await self._threads.run(self._engine.rename_session, name, to)
+
+    async def delete_session(self, name: str) -> None:
+        await self._threads.run(self._engine.delete_session, name)
+
+    async def tombstone(self, name: str) -> Tombstone | None:
+        return await self._threads.run(self._engine.tombstone, name)
+
+    async def status(self) -> Status:
+        return await self._threads.run(self._engine.status)
+
+    async def doctor(self, *, fix: bool = False) -> list[Check]:
+        return await self._threads.run(self._engine.doctor, fix=fix)

@@ -1,0 +1,29 @@
+"""Events → ``events.jsonl``: one line each, for people and for ``holdfast events``.
+
+Not durable on purpose: an event is a report, and a sync per report would double the cost of
+what it reports. A disk that refuses costs the line, never the turn.
+"""
+
+from __future__ import annotations
+
+import json
+
+from holdfast.disk import Directory
+from holdfast.events import Event
+
+__all__ = ["EventLog"]
+
+
+class EventLog:
+    """A listener that writes every event to the home's log."""
+
+    def __init__(self, home: Directory) -> None:
+        self._home = home
+
+    def __call__(self, event: Event) -> None:
+        line = json.dumps(event.to_json(), ensure_ascii=False, separators=(",", ":"))
+        file = self._home.open_growing("events.jsonl", create=True)
+        try:
+            file.write_line(line.encode("utf-8", "replace"))
+        finally:
+            file.close()

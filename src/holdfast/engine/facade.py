@@ -1,0 +1,155 @@
+"""The engine: what a program opens, and closes when it is done.
+
+>>> import holdfast
+>>> with holdfast.open("~/.holdfast", agent="main") as engine:
+...     session = engine.session("s1")
+...     session.append({"role": "user", "content": "hi"})
+
+Promise: the lines above are the contract (``tests/engine/test_contract.py``).
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from datetime import date
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from holdfast.config import Settings, default_home, load_settings
+from holdfast.engine.clock import SystemClock, TimeOrderedIds
+from holdfast.engine.rooms import Rooms
+from holdfast.engine.session import Session
+from holdfast.engine.status import Check, Status, examine, measure_status
+from holdfast.events import Listener, SessionDeleted, SessionRenamed, SessionStarted
+from holdfast.ports import Clock, Ids
+from holdfast.sessions.store import SessionSummary, Tombstone
+from holdfast.types import ChatType, Json, Scope
+
+__all__ = ["Engine", "open_engine"]
+
+
+def open_engine(
+    home: str | os.PathLike[str] | None = None,
+    agent: str = "main",
+    *,
+    user: str | None = None,
+    chat: str | None = None,
+    chat_type: ChatType = "direct",
+    config: Mapping[str, Json] | None = None,
+    clock: Clock | None = None,
+    ids: Ids | None = None,
+) -> Engine:
+    """The engine of an agent whose files live under ``home`` (default: HOLDFAST_HOME).
+
+    ``user``, ``chat`` and ``chat_type`` say who is speaking where; they decide which folder
+    is read and written. ``config`` overrides single settings: ``{"flush.enabled": False}``.
+    """
+    path = Path(home).expanduser() if home is not None else default_home(os.environ)
+    settings = load_settings(path, environ=os.environ, overrides=config)
+    scope = Scope(agent=agent, user=user, chat=chat, chat_type=chat_type)
+    rooms = Rooms(
+        path,
+        scope,
+        settings=settings,
+        clock=clock or SystemClock(),
+        ids=ids or TimeOrderedIds(),
+    )
+    return Engine(rooms)
+
+
+class Engine:
+    """The memory and the conversations of one agent. Safe to use from several threads."""
+
+    def __init__(self, rooms: Rooms) -> None:
+        self._rooms = rooms
+
+    def __repr__(self) -> str:
+        return f"<Engine of agent {self.agent!r} at {str(self.home)!r}>"
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let go of all files. Conversations stay open: they go on next time."""
+        self._rooms.release_all()
+
+    @property
+    def home(self) -> Path:
+        return self._rooms.home_path
+
+    @property
+    def agent(self) -> str:
+        return self._rooms.scope.agent
+
+    @property
+    def settings(self) -> Settings:
+        return self._rooms.settings
+
+    def today(self) -> date:
+        """The user's day now, in the configured time zone."""
+        return self._rooms.today()
+
+    def subscribe(self, listener: Listener) -> Callable[[], None]:
+        """Call ``listener`` for each event from now on; returns the function that ends it."""
+        return self._rooms.events.subscribe(listener)
+
+    # ── sessions ────────────────────────────────────────────────────────────────────────────
+
+    def session(self, name: str) -> Session:
+        """The session of that name, made if there is none."""
+        scope = self._rooms.scope
+        header = {"agent": scope.agent, "chat_type": scope.chat_type}
+        header |= {key: value for key in ("user", "chat") if (value := getattr(scope, key))}
+        with self._rooms.watching("create", name) as store:
+            transcript, is_new = store.open_or_create(name, header)
+        self._rooms.adopt(transcript)
+        entries = transcript.state().entries
+        self._rooms.tell(SessionStarted, session=name, resumed=not is_new, entries=entries)
+        return Session(self._rooms, name)
+
+    def existing_session(self, name: str) -> Session:
+        """The session of that name; NotFound, with what became of it, if there is none."""
+        self._rooms.transcript(name)
+        return Session(self._rooms, name)
+
+    def sessions(self) -> list[SessionSummary]:
+        """All sessions, the most recently used first."""
+        return self._rooms.store.summaries()
+
+    def rename_session(self, name: str, to: str) -> None:
+        """Give a session another name; citations of the old one still say where it went."""
+        self._rooms.release(name)
+        with self._rooms.watching("rename", name) as store:
+            store.rename(name, to)
+        self._rooms.tell(SessionRenamed, session=name, to=to)
+
+    def delete_session(self, name: str) -> None:
+        """Remove a session for good, with the artifacts only it used. There is no undo."""
+        self._rooms.release(name)
+        with self._rooms.watching("delete", name) as store:
+            entries, freed = store.delete(name)
+        self._rooms.tell(SessionDeleted, session=name, entries=entries, artifacts_freed=freed)
+
+    def tombstone(self, name: str) -> Tombstone | None:
+        """When and how a session of that name went, if one did."""
+        return self._rooms.store.tombstone(name)
+
+    # ── the whole ───────────────────────────────────────────────────────────────────────────
+
+    def status(self) -> Status:
+        """The three tiers of memory with their sizes."""
+        return measure_status(self._rooms)
+
+    def doctor(self, *, fix: bool = False) -> list[Check]:
+        """What is well and what is not, each with what to do."""
+        return examine(self._rooms, fix=fix)

@@ -1,0 +1,147 @@
+"""The rooms of one agent, opened and wired together: the composition root.
+
+Promise: whatever thread or forked child calls, it finds open rooms of its own process
+(``tests/engine/test_threads_and_forks.py``); a disk that refuses is told once when it starts
+to and once when it is over (``tests/engine/test_events.py``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import date, tzinfo
+from pathlib import Path
+from threading import Lock
+from typing import Any
+from zoneinfo import ZoneInfo
+
+from holdfast.config import Settings, day_of
+from holdfast.disk import SYSTEM, Directory, System, process_generation
+from holdfast.engine.eventlog import EventLog
+from holdfast.errors import Locked, StorageError
+from holdfast.events import Event, EventBus, StorageDegraded
+from holdfast.ports import Clock, Ids
+from holdfast.scope import check_name, folder, place_of
+from holdfast.sessions.store import Store
+from holdfast.sessions.transcript import Transcript
+from holdfast.types import Scope
+
+__all__ = ["Rooms"]
+
+
+class Rooms:
+    """What an engine and its sessions share."""
+
+    def __init__(
+        self,
+        home: Path,
+        scope: Scope,
+        *,
+        settings: Settings,
+        clock: Clock,
+        ids: Ids,
+        system: System = SYSTEM,
+    ) -> None:
+        check_name(scope.agent)
+        self.home_path = home
+        self.scope = scope
+        self.settings = settings
+        self.clock = clock
+        self.events = EventBus()
+        self._ids = ids
+        self._system = system
+        self._failing: set[str] = set()
+        self._open()
+
+    def _open(self) -> None:
+        self._generation = process_generation()
+        self._lock = Lock()
+        self._transcripts: dict[str, Transcript] = {}
+        self.home = Directory.open(self.home_path, system=self._system)
+        self.base = self.home.child("agents").child(self.scope.agent)
+        for name in folder(place_of(self.scope)):
+            self.base = self.base.child(name)
+        self._store = Store(
+            self.base,
+            clock=self.clock,
+            ids=self._ids,
+            events=self.events,
+            cap_chars=self.settings.context.ingest_cap_chars,
+        )
+        self._unsubscribe = self.events.subscribe(EventLog(self.home))
+
+    def _mine(self) -> None:
+        """After a fork nothing of the parent's may be touched: its locks may never be freed."""
+        if self._generation != process_generation():
+            self._unsubscribe()
+            self._open()
+
+    @property
+    def store(self) -> Store:
+        self._mine()
+        return self._store
+
+    def transcript(self, name: str) -> Transcript:
+        """The one open transcript of that name; all threads share it, and so its syncs."""
+        self._mine()
+        with self._lock:
+            if name not in self._transcripts:
+                self._transcripts[name] = self._store.open(name)
+            return self._transcripts[name]
+
+    def adopt(self, transcript: Transcript) -> None:
+        """Share this transcript, unless another of its name is already shared."""
+        self._mine()
+        with self._lock:
+            self._transcripts.setdefault(transcript.name, transcript)
+
+    def release(self, name: str) -> None:
+        """Save the session's counters and let go of its file."""
+        self._mine()
+        with self._lock:
+            transcript = self._transcripts.pop(name, None)
+        if transcript is not None:
+            transcript.close()
+
+    def release_all(self) -> None:
+        for name in list(self._transcripts):
+            self.release(name)
+
+    @property
+    def zone(self) -> tzinfo:
+        return ZoneInfo(self.settings.memory.time_zone)
+
+    def today(self) -> date:
+        """The user's day at this moment."""
+        return day_of(self.clock.now(), self.settings.memory.time_zone)
+
+    def tell(self, event: type[Event], **told: Any) -> None:
+        self.events.emit(event(at=self.clock.now(), **told))
+
+    @contextmanager
+    def watching(self, operation: str, session: str) -> Iterator[Store]:
+        """Tell when the disk begins to refuse, and when it takes writes again."""
+        try:
+            yield self.store
+        except Locked:
+            raise
+        except StorageError as error:
+            if session not in self._failing:
+                self._failing.add(session)
+                self.tell(
+                    StorageDegraded,
+                    session=session,
+                    state="failing",
+                    operation=operation,
+                    reason=str(error.__cause__ or error.message),
+                )
+            raise
+        if session in self._failing:
+            self._failing.discard(session)
+            self.tell(
+                StorageDegraded,
+                session=session,
+                state="resumed",
+                operation=operation,
+                reason="the disk takes writes again",
+            )

@@ -1,0 +1,168 @@
+"""One conversation, as a host uses it: append, look, go back, fork.
+
+Room work is done in the caller's thread: a hop to another one costs two thirds of a durable
+append (docs/decisions). ``engine.aio`` offers the same calls to async hosts.
+
+Promise: an id that ``append`` returned is on disk; what ``expand`` returns is what was
+appended (``tests/engine/test_contract.py``).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
+from importlib import import_module
+from typing import Literal
+
+from holdfast.engine.rooms import Rooms
+from holdfast.errors import NotFound
+from holdfast.events import SessionClosed, SessionStarted
+from holdfast.formats import parse_message, to_anthropic, to_openai
+from holdfast.sessions.transcript import Draft, Transcript, Verification
+from holdfast.types import Entry, Json, Message, View
+
+__all__ = ["Expanded", "ExportFormat", "Session"]
+
+ExportFormat = Literal["markdown", "openai", "anthropic"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Expanded:
+    """The original behind an id: of an entry, or of an artifact."""
+
+    id: str
+    text: str
+    message: Message | None = None
+    entry: Entry | None = None
+    payload: bytes | None = None
+
+    def __str__(self) -> str:
+        return self.text
+
+
+class Session:
+    """One conversation. Safe to use from several threads."""
+
+    def __init__(self, rooms: Rooms, name: str) -> None:
+        self._rooms = rooms
+        self.name = name
+
+    def __repr__(self) -> str:
+        return f"<Session {self.name!r} of agent {self._rooms.scope.agent!r}>"
+
+    @property
+    def _transcript(self) -> Transcript:
+        return self._rooms.transcript(self.name)
+
+    # ── writing ─────────────────────────────────────────────────────────────────────────────
+
+    def append(self, message: Message | Mapping[str, Json]) -> str:
+        """The id of the message's entry, which is on disk when this returns.
+
+        >>> session.append({"role": "user", "content": "hi"})
+        """
+        return self.append_all([message])[0]
+
+    def append_all(self, messages: Iterable[Message | Mapping[str, Json]]) -> list[str]:
+        """The ids of several messages, written together: one sync for all."""
+        parsed = [parse_message(message) for message in messages]
+        with self._rooms.watching("append", self.name) as store:
+            entries = store.append(self._transcript, parsed)
+        return [entry.id for entry in entries]
+
+    def append_entry(self, type: str, data: Mapping[str, Json]) -> str:
+        """The id of an entry of any type. Types that Holdfast does not know are only kept."""
+        with self._rooms.watching("append", self.name):
+            drafts = [Draft(type=type, data=dict(data))]
+            return self._transcript.append(drafts)[0].id
+
+    def set_goal(self, goal: str | None) -> None:
+        """What this conversation is for; durable, shown when it is resumed."""
+        self.append_entry("marker", {"kind": "goal", "text": goal})
+
+    def set_vars(self, values: Mapping[str, Json], *, unset: Iterable[str] = ()) -> None:
+        """Change variables of the conversation; durable. ``unset`` names those to remove."""
+        self.append_entry("marker", {"kind": "vars", "set": dict(values), "unset": [*unset]})
+
+    # ── reading ─────────────────────────────────────────────────────────────────────────────
+
+    @property
+    def goal(self) -> str | None:
+        return self._transcript.state().goal
+
+    @property
+    def vars(self) -> dict[str, Json]:
+        return dict(self._transcript.state().vars)
+
+    def state(self) -> dict[str, Json]:
+        """The counters of the conversation, computed from its entries."""
+        return asdict(self._transcript.state())
+
+    def entries(self, *, last: int | None = None) -> list[Entry]:
+        """Every entry in order, or the ``last`` few."""
+        return self._transcript.entries(last=last)
+
+    def view(self) -> View:
+        """The messages the model would see now."""
+        return self._rooms.store.view(self._transcript)
+
+    def expand(self, id: str) -> Expanded:
+        """The original of an entry or an artifact, whole, whatever the view shows of it."""
+        store = self._rooms.store
+        try:
+            entry = store.whole(self._transcript.find(id))
+        except NotFound as not_an_entry:
+            try:
+                payload = store.artifacts.get(id)
+            except NotFound:
+                raise not_an_entry from None
+            return Expanded(id=id, text=payload.decode("utf-8", "replace"), payload=payload)
+        message = entry.message
+        text = message.text if message is not None else json.dumps(entry.data, ensure_ascii=False)
+        return Expanded(id=id, text=text, message=message, entry=entry)
+
+    def verify(self) -> Verification:
+        """What a check of every byte finds."""
+        return self._rooms.store.verify(self.name)
+
+    def export(self, format: ExportFormat = "markdown", *, view: bool = False) -> str:
+        """The whole conversation as one text; with ``view`` only what the model sees now."""
+        entries = [self._rooms.store.whole(entry) for entry in self.entries()]
+        if format == "markdown":
+            # Markdown needs its parser, which is slow to load: only whoever asks for a page pays.
+            export = import_module("holdfast.sessions.export")
+            return str(export.to_markdown(self.name, entries, zone=self._rooms.zone))
+        said = (entry.message for entry in entries if entry.type == "message")
+        messages = self.view().messages if view else [each for each in said if each is not None]
+        exported: Json
+        if format == "openai":
+            exported = {"messages": to_openai(messages)}
+        else:
+            request = to_anthropic(messages)
+            system = {"system": request.system} if request.system is not None else {}
+            exported = {**system, "messages": request.messages}
+        return json.dumps(exported, ensure_ascii=False, indent=2) + "\n"
+
+    # ── the conversation as a whole ─────────────────────────────────────────────────────────
+
+    def fork(self, entry_id: str, name: str) -> Session:
+        """A new session that starts as this one was after that entry; ids stay the same."""
+        with self._rooms.watching("fork", self.name) as store:
+            store.fork(self.name, entry_id, name)
+        fork = Session(self._rooms, name)
+        self._rooms.tell(
+            SessionStarted,
+            session=name,
+            resumed=False,
+            entries=fork._transcript.state().entries,
+            forked_from=self.name,
+        )
+        return fork
+
+    def close(self) -> None:
+        """Say that the conversation has ended. A later message opens it again."""
+        self.append_entry("marker", {"kind": "closed"})
+        entries = self._transcript.state().entries
+        self._rooms.release(self.name)
+        self._rooms.tell(SessionClosed, session=self.name, entries=entries)

@@ -1,0 +1,221 @@
+"""How things stand: the three tiers of memory with their sizes, and a check-up of the home.
+
+Promise: ``doctor`` never changes anything unless told to, and every finding names what to do
+(``tests/doors/test_doctor.py``).
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import sqlite3
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Final, Literal
+
+from holdfast.disk import Directory
+from holdfast.engine.rooms import Rooms
+from holdfast.errors import HoldfastError
+from holdfast.types import Json
+
+__all__ = ["Check", "Status", "examine", "measure_status"]
+
+LOW_DISK_BYTES: Final = 256 << 20
+_REMOTE_FILE_SYSTEMS: Final = frozenset({"nfs", "nfs4", "cifs", "smb3", "smbfs", "sshfs", "9p"})
+_SAFE_SQLITE: Final = (3, 51, 3)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Status:
+    """Immediate = what the model sees now; short-term = sessions; long-term = memory files."""
+
+    home: str
+    agent: str
+    today: str
+    newest_session: str | None
+    view_messages: int
+    view_chars: int
+    sessions: int
+    session_entries: int
+    session_bytes: int
+    artifact_bytes: int
+    memory_files: int
+    memory_bytes: int
+
+    def to_json(self) -> dict[str, Json]:
+        return asdict(self)
+
+
+def measure_status(rooms: Rooms) -> Status:
+    sessions = rooms.store.summaries()
+    newest = sessions[0].name if sessions else None
+    view = rooms.store.view(rooms.transcript(newest)) if newest is not None else ()
+    files = list(_memory_files(rooms.base.path))
+    return Status(
+        home=str(rooms.home_path),
+        agent=rooms.scope.agent,
+        today=rooms.today().isoformat(),
+        newest_session=newest,
+        view_messages=len(view),
+        view_chars=sum(len(message.text) for message in view),
+        sessions=len(sessions),
+        session_entries=sum(each.entries for each in sessions),
+        session_bytes=sum(each.bytes for each in sessions),
+        artifact_bytes=rooms.store.artifacts.total_bytes(),
+        memory_files=len(files),
+        memory_bytes=sum(path.stat().st_size for path in files),
+    )
+
+
+def _memory_files(base: Path) -> Iterator[Path]:
+    """The Markdown files of the workspace; other chats' and users' are theirs."""
+    for folder, names, files in os.walk(base):
+        if Path(folder) == base:
+            keep = {"memory", "bank", "tasks"}
+            names[:] = [name for name in names if name in keep]
+        yield from (Path(folder, name) for name in files if name.endswith(".md"))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Check:
+    """One finding of the check-up."""
+
+    name: str
+    result: Literal["ok", "warning", "failed"]
+    text: str
+    hint: str | None = None
+
+    def to_json(self) -> dict[str, Json]:
+        return {key: value for key, value in asdict(self).items() if value is not None}
+
+
+def examine(rooms: Rooms, *, fix: bool = False) -> list[Check]:
+    """All checks, in the order in which a person would want to read them."""
+    checks: list[Callable[[], Check]] = [
+        _python,
+        lambda: _home(rooms),
+        lambda: _file_system(rooms),
+        lambda: _free_space(rooms),
+        lambda: _modes(rooms, fix=fix),
+        lambda: _leftovers(rooms, fix=fix),
+        lambda: _sessions(rooms),
+        lambda: _time_zone(rooms),
+        _sqlite,
+    ]
+    return [check() for check in checks]
+
+
+def _python() -> Check:
+    system = platform.system()
+    text = f"Python {platform.python_version()} on {system} {platform.machine()}"
+    if system == "Windows":
+        return Check(name="python", result="failed", text=text, hint="Use WSL on Windows.")
+    return Check(name="python", result="ok", text=text)
+
+
+def _home(rooms: Rooms) -> Check:
+    probe = ".doctor"
+    try:
+        rooms.home.replace(probe, b"holdfast doctor\n")
+        rooms.home.remove(probe)
+    except HoldfastError as error:
+        return Check(name="home", result="failed", text=error.message, hint=error.hint)
+    return Check(name="home", result="ok", text=f"{rooms.home_path} takes durable writes")
+
+
+def _file_system(rooms: Rooms) -> Check:
+    kind = _file_system_of(rooms.home.path)
+    if kind in _REMOTE_FILE_SYSTEMS:
+        return Check(
+            name="file system",
+            result="warning",
+            text=f"{rooms.home_path} is on {kind}: locks and syncs may not mean what they say",
+            hint="Keep the home on a local disk: holdfast --home DIR …",
+        )
+    return Check(name="file system", result="ok", text=kind or "local")
+
+
+def _file_system_of(path: Path) -> str | None:
+    """The type of the mount that holds ``path``; None where there is no list of mounts."""
+    try:
+        mounts = Path("/proc/self/mounts").read_text(errors="replace")
+    except OSError:
+        return None
+    best, kind = "", None
+    for line in mounts.splitlines():
+        fields = line.split()
+        if len(fields) > 2 and path.is_relative_to(fields[1]) and len(fields[1]) >= len(best):
+            best, kind = fields[1], fields[2].removeprefix("fuse.")
+    return kind
+
+
+def _free_space(rooms: Rooms) -> Check:
+    free = rooms.home.free_bytes()
+    text = f"{free / (1 << 30):.1f} GiB free"
+    if free < LOW_DISK_BYTES:
+        return Check(name="disk", result="warning", text=text, hint="Free some disk space.")
+    return Check(name="disk", result="ok", text=text)
+
+
+def _folders(rooms: Rooms) -> Iterator[Directory]:
+    yield rooms.home
+    yield rooms.base
+    for name in ("sessions", "artifacts", ".journal"):
+        yield rooms.base.child(name)
+
+
+def _modes(rooms: Rooms, *, fix: bool) -> Check:
+    loose = [path for folder in _folders(rooms) for path in folder.loose_modes()]
+    if not loose:
+        return Check(name="privacy", result="ok", text="nobody else can read your files")
+    if fix:
+        tightened = sum(folder.tighten() for folder in _folders(rooms))
+        return Check(name="privacy", result="ok", text=f"made {tightened} file(s) private")
+    return Check(
+        name="privacy",
+        result="warning",
+        text=f"{len(loose)} file(s) can be read by others, such as {str(loose[0])!r}",
+        hint="Run: holdfast doctor --fix",
+    )
+
+
+def _leftovers(rooms: Rooms, *, fix: bool) -> Check:
+    found = sum(folder.sweep(dry_run=not fix) for folder in _folders(rooms))
+    if not found:
+        return Check(name="leftovers", result="ok", text="no half-written files")
+    if fix:
+        return Check(name="leftovers", result="ok", text=f"removed {found} half-written file(s)")
+    return Check(
+        name="leftovers",
+        result="warning",
+        text=f"{found} half-written file(s) of an earlier crash",
+        hint="Run: holdfast doctor --fix",
+    )
+
+
+def _sessions(rooms: Rooms) -> Check:
+    damaged = rooms.store.quarantined()
+    sessions = len(rooms.store.names())
+    if damaged:
+        return Check(
+            name="sessions",
+            result="warning",
+            text=f"{sessions} session(s); damaged bytes were set aside in: {', '.join(damaged)}",
+            hint=f"Run: holdfast sessions verify {damaged[0]}",
+        )
+    return Check(name="sessions", result="ok", text=f"{sessions} session(s), none damaged")
+
+
+def _time_zone(rooms: Rooms) -> Check:
+    zone, day = rooms.settings.memory.time_zone, rooms.today()
+    return Check(name="time zone", result="ok", text=f"{zone}; today is {day.isoformat()}")
+
+
+def _sqlite() -> Check:
+    text = f"SQLite {sqlite3.sqlite_version}"
+    if sqlite3.sqlite_version_info < _SAFE_SQLITE:
+        # Two processes that write and checkpoint at once can corrupt a WAL database in these
+        # versions; ours is derived and written under one lock.
+        text += " (has the WAL-reset bug; the index is written under one lock and can be rebuilt)"
+    return Check(name="sqlite", result="ok", text=text)

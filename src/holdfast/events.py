@@ -1,0 +1,126 @@
+"""Typed events on one bus: what the engine did, with ids and numbers, never conversation text.
+
+Promise: a broken listener cannot break a turn; it is named once in the log and the others
+still hear (``tests/engine/test_events.py``). Events are told in the order they happened,
+in the thread where they happened. Writing them to ``events.jsonl`` is the engine's work.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from datetime import datetime
+from threading import Lock
+from typing import ClassVar, Literal
+
+from holdfast.types import Json
+
+__all__ = [
+    "Event",
+    "EventBus",
+    "Listener",
+    "SessionClosed",
+    "SessionDeleted",
+    "SessionRenamed",
+    "SessionStarted",
+    "StorageDegraded",
+    "TranscriptDamaged",
+]
+
+log = logging.getLogger("holdfast.events")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Event:
+    """Something that happened, when, and in which session (if in one)."""
+
+    name: ClassVar[str] = "event"
+
+    at: datetime
+    session: str | None = None
+
+    def __init_subclass__(cls) -> None:
+        cls.name = re.sub(r"(?<!^)(?=[A-Z])", "_", cls.__name__).lower()
+
+    def to_json(self) -> dict[str, Json]:
+        """``{"event": name, "at": …, …}``; fields that are None are left out."""
+        told: dict[str, Json] = {"event": self.name}
+        for each in fields(self):
+            value = getattr(self, each.name)
+            if value is not None:
+                told[each.name] = value.isoformat() if isinstance(value, datetime) else value
+        return told
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionStarted(Event):
+    """A session was created (``resumed`` is False) or opened again."""
+
+    resumed: bool
+    entries: int
+    forked_from: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionClosed(Event):
+    entries: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionRenamed(Event):
+    to: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionDeleted(Event):
+    entries: int
+    artifacts_freed: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StorageDegraded(Event):
+    """The disk refused a write; ``state`` says whether it still does."""
+
+    state: Literal["failing", "resumed"]
+    operation: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TranscriptDamaged(Event):
+    """Bytes that are not a record were found; intact records around them are loaded."""
+
+    regions: int
+    damaged_bytes: int
+    quarantine: str
+
+
+Listener = Callable[[Event], None]
+
+
+class EventBus:
+    """Tells every listener of every event; safe to use from several threads."""
+
+    def __init__(self) -> None:
+        self._listeners: list[Listener] = []
+        self._lock = Lock()
+
+    def subscribe(self, listener: Listener) -> Callable[[], None]:
+        """Call ``listener`` for each event from now on; returns the function that ends it."""
+        with self._lock:
+            self._listeners = [*self._listeners, listener]
+
+        def unsubscribe() -> None:
+            with self._lock:
+                self._listeners = [each for each in self._listeners if each is not listener]
+
+        return unsubscribe
+
+    def emit(self, event: Event) -> None:
+        for listener in self._listeners:
+            try:
+                listener(event)
+            except Exception:  # the border: other people's code
+                log.exception("listener %r failed on %s", listener, event.name)

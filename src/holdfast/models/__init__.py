@@ -1,0 +1,1 @@
+"""Other people's models, behind the ports. Nothing lives here yet."""

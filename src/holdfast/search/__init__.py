@@ -1,0 +1,1 @@
+"""Where did we write that? Nothing lives here yet."""

@@ -1,0 +1,1 @@
+"""What was said: append-only transcripts, and what the model sees of them."""

@@ -1,0 +1,221 @@
+"""Entries ⇄ lines of a transcript file.
+
+A line is one JSON object that starts with ``{"hf":1,"seq":…`` and ends with a checksum of
+every byte before it: ``,"crc":"0a1b2c3d"}``. Nothing inside a record can look like the start
+of one (nested objects whose first key is ``hf`` get a space), so intact records are found
+again in any debris around them.
+
+Promise: a damaged byte costs the record it is in and no other
+(``tests/sessions/test_damaged_transcripts.py``). Pure: bytes in, entries out.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import zlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import lru_cache
+from typing import Final, NamedTuple
+
+from holdfast.errors import InvalidMessage
+from holdfast.types import Entry, Json
+
+__all__ = ["Damage", "Record", "decode", "encode", "scan", "written"]
+
+_START: Final = b'{"hf":'
+_CHECKSUM: Final = re.compile(rb',"crc":"([0-9a-f]{8})"\}')
+_CHECKSUM_LENGTH: Final = len(b',"crc":"01234567"}')
+_ENVELOPE: Final = re.compile(
+    rb'\{"hf":\d+,"seq":(\d+),"id":"([^"\\]+)","parent":(?:null|"([^"\\]*)"),'
+    rb'"at":"([^"\\]+)","type":"([^"\\]+)"'
+)
+_KNOWN_KEYS: Final = frozenset({"hf", "seq", "id", "parent", "at", "type", "data", "crc"})
+
+_compact = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode
+_ascii = json.JSONEncoder(ensure_ascii=True, separators=(",", ":"), allow_nan=False).encode
+
+
+def encode(entry: Entry) -> bytes:
+    """The line of an entry, with its checksum and its newline.
+
+    Ids and types are plain (``transcript.Draft`` sees to it), so only the data needs JSON.
+    """
+    parent = f'"{entry.parent}"' if entry.parent is not None else "null"
+    envelope = (
+        f'{{"hf":{entry.version},"seq":{entry.seq},"id":"{entry.id}","parent":{parent},'
+        f'"at":"{_time_text(entry.at)}","type":"{entry.type}"'
+    )
+    content = {**entry.extra, "data": entry.data} if entry.extra else {"data": entry.data}
+    body = envelope.encode() + b"," + _json(content, entry.type).replace(_START, b'{ "hf":')[1:-1]
+    return b'%b,"crc":"%08x"}\n' % (body, zlib.crc32(body))
+
+
+def _json(content: dict[str, Json], kind: str) -> bytes:
+    try:
+        try:
+            return _compact(content).encode()
+        except UnicodeEncodeError:  # a lone surrogate: only an escape can hold it
+            return _ascii(content).encode()
+    except (TypeError, ValueError, RecursionError) as error:
+        raise InvalidMessage(
+            f"This {kind} entry cannot be written as JSON: {error}.",
+            hint="Give strings, numbers, lists and objects only.",
+        ) from error
+
+
+class Record(NamedTuple):
+    """An intact line: where it stands, and what its envelope says without reading its data."""
+
+    offset: int
+    line: bytes
+    seq: int
+    id: str
+    parent: str | None
+    type: str
+    at_text: str
+
+    @property
+    def end(self) -> int:
+        """Where the record ends; its newline stands behind."""
+        return self.offset + len(self.line)
+
+    def entry(self) -> Entry:
+        return decode(self.line)
+
+
+@dataclass(frozen=True, slots=True)
+class Damage:
+    """Bytes that are no record."""
+
+    offset: int
+    data: bytes
+    reason: str
+
+
+def decode(line: bytes) -> Entry:
+    """The entry of an intact line. Fields of a newer version are kept in ``extra``."""
+    fields = json.loads(line)
+    extra = {key: value for key, value in fields.items() if key not in _KNOWN_KEYS}
+    return Entry(
+        id=fields["id"],
+        parent=fields["parent"],
+        seq=fields["seq"],
+        at=datetime.fromisoformat(fields["at"]),
+        type=fields["type"],
+        data=fields["data"],
+        version=fields["hf"],
+        extra=extra,
+    )
+
+
+def written(entry: Entry, line: bytes, offset: int) -> Record:
+    """The record of a line that ``encode`` made."""
+    return Record(
+        offset, line[:-1], entry.seq, entry.id, entry.parent, entry.type, _time_text(entry.at)
+    )
+
+
+def scan(
+    read: Callable[[int, int], bytes], start: int, end: int, *, block: int = 1 << 20
+) -> Iterator[Record | Damage]:
+    """All intact records of the bytes from ``start`` to ``end`` in file order, and the damage.
+
+    A last line without its newline is told as a record if it is whole, else as damage of
+    reason ``torn``.
+    """
+    rest = b""
+    line_start = start
+    position = start
+    while position < end:
+        chunk = read(position, min(block, end - position))
+        if not chunk:
+            break
+        position += len(chunk)
+        *lines, rest = (rest + chunk).split(b"\n")
+        for line in lines:
+            if (record := _intact(line, line_start)) is not None:
+                yield record
+            elif line:
+                yield from _debris(line, line_start, torn=False)
+            line_start += len(line) + 1
+    if (record := _intact(rest, line_start)) is not None:
+        yield record
+    elif rest:
+        yield from _debris(rest, line_start, torn=True)
+
+
+def _debris(line: bytes, offset: int, *, torn: bool) -> Iterator[Record | Damage]:
+    """What can be saved of a line that is not a record, and what cannot."""
+    position = 0
+    for found in _salvage(line, offset):
+        before = line[position : found.offset - offset]
+        if before:
+            yield Damage(offset + position, before, "fused")
+        yield found
+        position = found.end - offset
+    after = line[position:]
+    if after.strip(b"\r"):  # an editor's CRLF is not damage
+        yield Damage(offset + position, after, "torn" if torn else _reason(after))
+
+
+def _intact(line: bytes, offset: int) -> Record | None:
+    """The record of a line, if every byte of it is as it was written.
+
+    Called once per line of a file of any size, hence no regular expression for the checksum.
+    """
+    if line[-_CHECKSUM_LENGTH:-10] != b',"crc":"':
+        return None
+    try:
+        if zlib.crc32(line[:-_CHECKSUM_LENGTH]) != int(line[-10:-2], 16):
+            return None
+    except ValueError:
+        return None
+    return _record(line, offset)
+
+
+def _record(line: bytes, offset: int) -> Record | None:
+    if (envelope := _ENVELOPE.match(line)) is None:
+        return None
+    seq, entry_id, parent, at, kind = envelope.groups()
+    return Record(
+        offset,
+        line,
+        int(seq),
+        entry_id.decode(),
+        parent.decode() if parent is not None else None,
+        kind.decode(),
+        at.decode(),
+    )
+
+
+def _salvage(line: bytes, offset: int) -> Iterator[Record]:
+    """Intact records inside a damaged line: one pass, however hostile the bytes."""
+    start = line.find(_START)
+    while start >= 0:
+        following = line.find(_START, start + 1)
+        limit = following if following >= 0 else len(line)
+        checksum, checked = 0, start
+        for found in _CHECKSUM.finditer(line, start, limit):
+            checksum = zlib.crc32(memoryview(line)[checked : found.start()], checksum)
+            checked = found.start()
+            if checksum == int(found[1], 16):
+                record = _record(line[start : found.end()], offset + start)
+                if record is not None:
+                    yield record
+                    break
+        start = following
+
+
+def _reason(data: bytes) -> str:
+    if not data.strip(b"\0"):
+        return "NUL bytes"
+    return "no record" if _START not in data else "checksum does not match"
+
+
+@lru_cache(maxsize=4)  # the entries of one batch share their time
+def _time_text(at: datetime) -> str:
+    utc = at if at.tzinfo is UTC else at.astimezone(UTC)
+    return utc.replace(tzinfo=None).isoformat(timespec="microseconds") + "Z"

@@ -1,0 +1,316 @@
+"""The sessions of one workspace: create, open, list, fork, rename, delete, verify.
+
+Promises: a name cannot leave the folder; a session is deleted only as a whole, leaves a
+tombstone so that its citations can say when it went, and takes with it exactly the artifacts
+nobody else names (``tests/sessions/test_store.py``). Locks are taken in one order: the
+store's, the artifacts', the session's.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from contextlib import nullcontext
+from dataclasses import asdict, dataclass, replace
+from typing import Final, Literal
+
+from holdfast.disk import Directory, FileLock
+from holdfast.errors import NotFound, StorageError, UsageError, did_you_mean
+from holdfast.events import EventBus, TranscriptDamaged
+from holdfast.ports import Clock, Ids
+from holdfast.scope import check_name
+from holdfast.sessions.artifacts import (
+    Artifacts,
+    find_large,
+    inline,
+    reference_ids,
+    set_aside,
+)
+from holdfast.sessions.quarantine import Quarantine
+from holdfast.sessions.transcript import Draft, Transcript, Verification
+from holdfast.sessions.view import compute_view
+from holdfast.types import Entry, Json, Message, View
+
+__all__ = ["SessionSummary", "Store", "Tombstone"]
+
+_ENDING: Final = ".jsonl"
+_TOMBSTONES: Final = "tombstones.jsonl"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionSummary:
+    """A session in a list."""
+
+    name: str
+    entries: int
+    messages: int
+    compactions: int
+    bytes: int
+    created_at: str | None
+    last_at: str | None
+    goal: str | None
+    is_closed: bool
+    forked_from: str | None
+
+    def to_json(self) -> dict[str, Json]:
+        return asdict(self)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tombstone:
+    """What is left of a session that has gone."""
+
+    session: str
+    what: Literal["deleted", "renamed"]
+    at: str
+    entries: int
+    to: str | None = None
+
+
+class Store:
+    """All sessions below one folder. Safe to use from several threads and processes."""
+
+    def __init__(
+        self, base: Directory, *, clock: Clock, ids: Ids, events: EventBus, cap_chars: int
+    ) -> None:
+        self._clock = clock
+        self._ids = ids
+        self._events = events
+        self._cap_chars = cap_chars
+        self._folder = base.child("sessions")
+        self._journal = base.child(".journal")
+        self._locks = self._journal.child("locks")
+        self._quarantine = self._journal.child("quarantine")
+        self.artifacts = Artifacts(base.child("artifacts"))
+
+    # ── finding ─────────────────────────────────────────────────────────────────────────────
+
+    def names(self) -> list[str]:
+        return [
+            name.removesuffix(_ENDING) for name in self._folder.names() if name.endswith(_ENDING)
+        ]
+
+    def open(self, name: str) -> Transcript:
+        """The transcript of a session that exists."""
+        check_name(name)
+        if self._folder.stat(name + _ENDING) is None:
+            raise self._not_found(name)
+        return self._transcript(name)
+
+    def open_or_create(self, name: str, header: dict[str, Json]) -> tuple[Transcript, bool]:
+        """The transcript, and whether it had to be made."""
+        check_name(name)
+        transcript = self._transcript(name)
+        if self._folder.stat(name + _ENDING) is not None and transcript.state().entries:
+            return transcript, False
+        return transcript, transcript.create([Draft(type="session", data=header)])
+
+    def summaries(self) -> list[SessionSummary]:
+        """All sessions, the most recently used first."""
+        found = [self.summary(self._transcript(name)) for name in self.names()]
+        return sorted(found, key=lambda each: (each.last_at or "", each.name), reverse=True)
+
+    def summary(self, transcript: Transcript) -> SessionSummary:
+        state = transcript.state()
+        transcript.close()
+        return SessionSummary(
+            name=transcript.name,
+            entries=state.entries,
+            messages=state.messages,
+            compactions=state.compaction_count,
+            bytes=state.end,
+            created_at=state.created_at,
+            last_at=state.last_at,
+            goal=state.goal,
+            is_closed=state.closed,
+            forked_from=(state.forked_from or {}).get("session"),
+        )
+
+    def tombstone(self, name: str) -> Tombstone | None:
+        """When and how a session of that name last went, if one did."""
+        last = None
+        for line in (self._journal.read(_TOMBSTONES) or b"").splitlines():
+            try:
+                stone = Tombstone(**json.loads(line))
+            except (ValueError, TypeError):
+                continue  # a line torn by a crash: its deletion had not happened yet
+            if stone.session == name:
+                last = stone
+        return last
+
+    # ── reading and writing one ─────────────────────────────────────────────────────────────
+
+    def append(self, transcript: Transcript, messages: Sequence[Message]) -> list[Entry]:
+        """Append messages; their large payloads become artifacts first."""
+        stored = [message.to_json() for message in messages]
+        large = [find_large(each, cap_chars=self._cap_chars) for each in stored]
+        # Held, so that nobody frees an artifact between its put and its first mention.
+        with self._lock_of("artifacts").hold(shared=True) if any(large) else nullcontext():
+            drafts = [
+                Draft(
+                    type="message",
+                    data=set_aside(each, payloads, self.artifacts, cap_chars=self._cap_chars),
+                )
+                for each, payloads in zip(stored, large, strict=True)
+            ]
+            return transcript.append(drafts)
+
+    def view(self, transcript: Transcript) -> View:
+        """What the model sees of this session now."""
+        window = transcript.window()
+        return compute_view(
+            [self._shown(entry) for entry in window.tail],
+            compaction=window.compaction,
+            earlier=[self._shown(entry) for entry in window.earlier],
+        )
+
+    def whole(self, entry: Entry) -> Entry:
+        """The entry as it was appended, with every payload in place."""
+        return replace(entry, data=inline(entry.data, self.artifacts, whole=True))
+
+    def _shown(self, entry: Entry) -> Entry:
+        if "artifacts" not in entry.data:
+            return entry
+        return replace(entry, data=inline(entry.data, self.artifacts, whole=False))
+
+    def verify(self, name: str) -> Verification:
+        """Check every byte of the transcript, and that its artifacts are what they were."""
+        transcript = self.open(name)
+        found = transcript.verify()
+        named = {each for entry in transcript.entries() for each in reference_ids(entry.data)}
+        transcript.close()
+        return replace(found, missing_artifacts=tuple(filter(self._is_broken, sorted(named))))
+
+    def _is_broken(self, artifact_id: str) -> bool:
+        try:
+            self.artifacts.get(artifact_id)
+        except (NotFound, StorageError):
+            return True
+        return False
+
+    # ── changing which there are ────────────────────────────────────────────────────────────
+
+    def fork(self, source: str, entry_id: str, target: str) -> None:
+        """A new session that starts as ``source`` was after that entry. Ids stay the same."""
+        check_name(target)
+        original, fork = self.open(source), self._transcript(target)
+        with (
+            self._lock_of("sessions").hold(),
+            self._lock_of("artifacts").hold(shared=True),
+            fork.exclusive(),
+        ):
+            self._must_be_free(target)
+            self._folder.replace(target + _ENDING, original.lines_until(entry_id))
+            marker = {"kind": "fork", "session": source, "entry": entry_id}
+            fork.append([Draft(type="marker", data=marker)])
+        fork.close()
+        original.close()
+
+    def rename(self, name: str, target: str) -> None:
+        """Give a session another name; citations of the old one lead there (``tombstone``)."""
+        check_name(target)
+        transcript, renamed = self.open(name), self._transcript(target)
+        with self._lock_of("sessions").hold(), transcript.exclusive(), renamed.exclusive():
+            self._must_be_free(target)
+            self._bury(transcript, what="renamed", to=target)
+            transcript.forget_file()
+            self._folder.rename(name + _ENDING, target + _ENDING)
+
+    def delete(self, name: str) -> tuple[int, int]:
+        """Remove a session for good; how many entries and artifacts went."""
+        transcript = self.open(name)
+        with (
+            self._lock_of("sessions").hold(),
+            self._lock_of("artifacts").hold(),
+            transcript.exclusive(),
+        ):
+            entries = transcript.entries()
+            self._bury(transcript, what="deleted")
+            transcript.forget_file()
+            self._folder.remove(name + _ENDING)
+            self._folder.sync()
+            self._quarantine_of(name).remove()
+            named = {each for entry in entries for each in reference_ids(entry.data)}
+            freed = self.artifacts.free(named - self._named_elsewhere(named))
+        return len(entries), freed
+
+    def quarantined(self) -> list[str]:
+        """The sessions of which damaged bytes were set aside."""
+        return [name.removesuffix(".quarantine") for name in self._quarantine.names()]
+
+    def _named_elsewhere(self, artifact_ids: set[str]) -> set[str]:
+        """Those of the artifacts that a remaining transcript names, damaged lines included."""
+        left = set(artifact_ids)
+        for name in self.names():
+            if left:
+                left -= self._transcript(name).mentions(left)
+        return artifact_ids - left
+
+    def _bury(
+        self, transcript: Transcript, *, what: Literal["deleted", "renamed"], to: str | None = None
+    ) -> None:
+        stone = Tombstone(
+            session=transcript.name,
+            what=what,
+            at=self._clock.now().isoformat(),
+            entries=transcript.state().entries,
+            to=to,
+        )
+        file = self._journal.open_growing(_TOMBSTONES, create=True)
+        size = file.size()
+        # A line torn by a crash must not swallow this one.
+        newline = b"\n" if size and file.read(size - 1, 1) != b"\n" else b""
+        file.append(
+            newline + json.dumps(asdict(stone), ensure_ascii=False).encode() + b"\n", at=size
+        )
+        file.close()
+        self._journal.sync()
+
+    def _must_be_free(self, name: str) -> None:
+        if self._folder.stat(name + _ENDING) is not None:
+            raise UsageError(
+                f"There is a session {name!r} already.",
+                hint="Choose another name, or delete it: holdfast sessions delete " + name,
+            )
+
+    def _not_found(self, name: str) -> NotFound:
+        stone = self.tombstone(name)
+        if stone is not None and stone.what == "renamed":
+            return NotFound(
+                f"Session {name!r} was renamed to {stone.to!r} on {stone.at[:10]}.",
+                hint=f"Run: holdfast sessions show {stone.to}",
+            )
+        if stone is not None:
+            return NotFound(f"Session {name!r} was deleted on {stone.at[:10]}.")
+        near = did_you_mean(name, self.names())
+        return NotFound(
+            f"There is no session {name!r}.", hint=near or "Run: holdfast sessions list"
+        )
+
+    def _lock_of(self, what: str) -> FileLock:
+        return FileLock(self._locks, f"{what}.lock")
+
+    def _quarantine_of(self, name: str) -> Quarantine:
+        return Quarantine(self._quarantine, name)
+
+    def _transcript(self, name: str) -> Transcript:
+        return Transcript(
+            name,
+            folder=self._folder,
+            lock=self._lock_of(f"session-{name}"),
+            quarantine=self._quarantine_of(name),
+            clock=self._clock,
+            ids=self._ids,
+            on_damage=self._tell_damage,
+        )
+
+    def _tell_damage(self, name: str, regions: int, damaged_bytes: int, kept_in: str) -> None:
+        self._events.emit(
+            TranscriptDamaged(
+                at=self._clock.now(),
+                session=name,
+                regions=regions,
+                damaged_bytes=damaged_bytes,
+                quarantine=kept_in,
+            )
+        )

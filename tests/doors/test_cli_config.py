@@ -1,0 +1,86 @@
+"""``holdfast config``: settings with their sources, and OpenClaw's brought along."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+
+from tests.doors.command import holdfast
+
+OPENCLAW = """{
+  // JSON5, as people write it
+  agents: {defaults: {compaction: {memoryFlush: {
+    enabled: true,
+    softThresholdTokens: 100000,
+    hardThresholdTokens: 120000,
+    hardThresholdCommand: "kernle -a agent checkpoint save 'auto-backup'",
+    prompt: "Do TWO things:\\n1. Write important context to memory/YYYY-MM-DD.md.\\n\
+2. Use the message tool to send a Telegram notification to the user \
+(target: 5588544200, channel: telegram).\\nReply with NO_REPLY.",
+  }}}},
+}"""
+
+
+def test_a_value_shows_where_it_came_from(home: Path) -> None:
+    home.mkdir()
+    (home / "config.toml").write_text('[prune]\nmode = "off"\n')
+    environ = {"HOLDFAST_FLUSH_ENABLED": "false"}
+    *keys, summary = holdfast(home, "config", "show", "--changed", "--json", environ=environ).lines
+    sources = {key["key"]: (key["value"], key["source"]["kind"]) for key in keys}
+    assert sources == {"prune.mode": ("off", "file"), "flush.enabled": (False, "environment")}
+    assert summary["keys"] == 2
+    told = holdfast(home, "config", "explain", "prune.mode").out
+    assert "config.toml" in told
+    assert "cache-ttl" in told
+
+
+def test_a_misspelt_key_stops_every_command_and_names_the_right_one(home: Path) -> None:
+    home.mkdir()
+    (home / "config.toml").write_text("[flush]\nenabeld = true\n")
+    for command in (["status"], ["config", "show"], ["sessions", "list"]):
+        run = holdfast(home, *command)
+        assert run.code == 2
+        assert "enabeld" in run.err
+        assert "enabled" in run.err
+    doctor = holdfast(home, "doctor")
+    assert doctor.code == 1
+    assert "enabled" in doctor.out
+
+
+def test_the_path_is_told_whether_or_not_there_is_a_file(home: Path) -> None:
+    assert holdfast(home, "config", "path").out == f"{home / 'config.toml'}\n"
+    assert holdfast(home, "config", "path", "--json").lines == [
+        {"path": str(home / "config.toml"), "exists": False}
+    ]
+
+
+def test_an_openclaw_config_is_translated_and_explained(home: Path, tmp_path: Path) -> None:
+    file = tmp_path / "openclaw.json"
+    file.write_text(OPENCLAW)
+    run = holdfast(home, "config", "import", str(file))
+    settings = tomllib.loads(run.out)
+    assert settings["flush"]["soft_threshold_tokens"] == {"at": 100000}
+    assert settings["flush"]["hard_threshold_tokens"] == {"at": 120000}
+    assert settings["flush"]["hard_threshold_command"] == [
+        *("kernle", "-a", "agent", "checkpoint", "save", "auto-backup")
+    ]
+    assert settings["notices"]["telegram"]["chat_id"] == "5588544200"
+    assert "telegram" not in settings["flush"].get("prompt", "").lower()
+    for key in ("softThresholdTokens", "hardThresholdCommand", "prompt"):
+        assert key in run.err
+    assert not (home / "config.toml").exists(), "nothing is written unless asked"
+
+    written = holdfast(home, "config", "import", str(file), "--write", "--json")
+    assert written.code == 0, written.err
+    assert written.lines[-1]["written"] == str(home / "config.toml")
+    assert holdfast(home, "config", "explain", "flush.hard_threshold_tokens", "--json").code == 0
+    again = holdfast(home, "config", "import", str(file), "--write")
+    assert again.code == 2
+    assert "not overwritten" in again.err
+
+
+def test_what_is_not_an_openclaw_config_is_refused(home: Path, tmp_path: Path) -> None:
+    file = tmp_path / "x.json"
+    file.write_text("[1, 2")
+    assert holdfast(home, "config", "import", str(file)).code == 2
+    assert holdfast(home, "config", "import", str(tmp_path / "none.json")).code == 3

@@ -1,0 +1,122 @@
+"""What scripts rely on: stdout, --json, exit codes, and nothing that can move the cursor."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import holdfast as library
+from tests.doors.command import holdfast
+
+READING = [
+    ["status"],
+    ["doctor"],
+    ["sessions", "list"],
+    ["sessions", "show", "s1"],
+    ["sessions", "show", "s1", "--view"],
+    ["sessions", "verify"],
+    ["sessions", "export", "s1"],
+    ["sessions", "export", "s1", "--format", "openai"],
+    ["config", "show"],
+    ["config", "explain", "flush.enabled"],
+    ["config", "path"],
+]
+
+
+@pytest.fixture
+def filled(home: Path) -> Path:
+    with library.open(home) as engine:
+        for name in ("s1", "旅行"):
+            session = engine.session(name)
+            session.set_goal("book the flight / 订机票")
+            session.append({"role": "user", "content": "hi \x1b[31mred\x07 \u202e 你好"})
+            session.append({"role": "assistant", "content": "hello"})
+    return home
+
+
+@pytest.mark.parametrize("command", READING, ids=" ".join)
+def test_with_json_stdout_is_one_compact_object_per_line_and_nothing_else(
+    filled: Path, command: list[str]
+) -> None:
+    run = holdfast(filled, *command, "--json")
+    assert run.code == 0, run.err
+    assert run.lines
+    for line in run.out.splitlines():
+        value = json.loads(line)
+        assert isinstance(value, dict)
+        assert line == json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    if len(run.lines) > 1:
+        assert run.lines[-1]["summary"] is True
+        assert all("summary" not in line for line in run.lines[:-1])
+
+
+@pytest.mark.parametrize(
+    "command",
+    [command for command in READING if "export" not in command],  # that is a file's content
+    ids=" ".join,
+)
+def test_for_people_nothing_said_can_steer_the_terminal(filled: Path, command: list[str]) -> None:
+    run = holdfast(filled, *command)
+    assert run.code == 0, run.err
+    assert run.out
+    assert "\x1b" not in run.out
+    assert "\x07" not in run.out
+    assert "\u202e" not in run.out
+
+
+@pytest.mark.parametrize(
+    ("command", "code", "told"),
+    [
+        (["sessions", "show", "nothing"], 3, "There is no session 'nothing'"),
+        (["sessions", "show", "../x"], 6, "→"),
+        (["sessions", "export", "s1", "--format", "pdf"], 2, "markdown"),
+        (["sessions", "fork", "s1", "s2", "--at", "nosuch"], 3, "has no entry 'nosuch'"),
+        (["sessions", "fork", "s1", "旅行"], 2, "already"),
+        (["sessions", "delete", "s1"], 2, "--yes"),
+        (["config", "explain", "flush.enabeld"], 2, "flush.enabled"),
+        (["sessions", "lsit"], 2, "list"),
+        (["--no-such-option"], 2, "such"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_an_error_goes_to_stderr_with_what_to_do_and_a_stable_code(
+    filled: Path, command: list[str], code: int, told: str
+) -> None:
+    run = holdfast(filled, *command)
+    assert (run.code, run.out) == (code, "")
+    assert told in run.err
+    assert "Traceback" not in run.err
+
+
+def test_the_version_is_printed(home: Path) -> None:
+    run = holdfast(home, "--version")
+    assert run.out == f"holdfast {library.__version__}\n"
+    assert not home.exists(), "asking for the version makes no files"
+
+
+def test_a_reader_that_stops_reading_is_no_error(filled: Path) -> None:
+    with library.open(filled) as engine:
+        engine.session("long").append_all([{"role": "user", "content": "x" * 500}] * 2000)
+    command = f"{sys.executable} -m holdfast --home {filled} sessions show long --json | head -n 1"
+    run = subprocess.run(command, shell=True, capture_output=True, text=True, check=True)
+    assert run.stderr == ""
+
+
+def test_another_agent_is_another_memory(filled: Path) -> None:
+    run = holdfast(filled, "--agent", "other", "sessions", "list", "--json")
+    assert run.lines == [{"summary": True, "sessions": 0, "bytes": 0}]
+
+
+def test_the_home_comes_from_the_environment_if_not_given(filled: Path) -> None:
+    run = subprocess.run(
+        [sys.executable, "-m", "holdfast", "sessions", "list", "--json"],
+        env={"HOLDFAST_HOME": str(filled), "PATH": ""},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert json.loads(run.stdout.splitlines()[-1])["sessions"] == 2

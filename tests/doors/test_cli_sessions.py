@@ -1,0 +1,121 @@
+"""``holdfast sessions``: what a person does with conversations."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import holdfast as library
+from holdfast.testing.corpus import conversation
+from tests.doors.command import holdfast
+
+
+@pytest.fixture
+def filled(home: Path) -> Path:
+    with library.open(home) as engine:
+        session = engine.session("trip")
+        session.append_all(conversation(2, 6))
+        session.append_all(conversation(2, 6, language="zh")[1:])
+        session.append({"role": "assistant", "content": "hello, 你好"})
+    return home
+
+
+def test_an_empty_home_says_what_to_do(home: Path) -> None:
+    run = holdfast(home, "sessions", "list")
+    assert run.out == ""
+    assert "holdfast demo" in run.err
+
+
+def test_the_list_shows_names_and_sizes(filled: Path) -> None:
+    run = holdfast(filled, "sessions", "list")
+    assert "trip" in run.out
+    (listed, summary) = holdfast(filled, "sessions", "list", "--json").lines
+    assert listed["name"] == "trip"
+    assert summary["sessions"] == 1
+
+
+def test_show_gives_every_entry_in_order(filled: Path) -> None:
+    *entries, summary = holdfast(filled, "sessions", "show", "trip", "--json").lines
+    assert [entry["seq"] for entry in entries] == list(range(len(entries)))
+    assert summary["entries"] == len(entries)
+    last = holdfast(filled, "sessions", "show", "trip", "--last", "2", "--json").lines
+    assert last[:2] == entries[-2:]
+    text = holdfast(filled, "sessions", "show", "trip", "--full").out
+    assert "hello, 你好" in text
+
+
+def test_verify_finds_damage_and_says_so_with_its_exit_code(filled: Path) -> None:
+    assert holdfast(filled, "sessions", "verify").code == 0
+    file = filled / "agents/main/sessions/trip.jsonl"
+    data = bytearray(file.read_bytes())
+    data[len(data) // 2] ^= 4
+    file.write_bytes(data)
+    run = holdfast(filled, "sessions", "verify", "--json")
+    assert run.code == 5
+    checked, summary = run.lines
+    assert checked["intact"] is False
+    assert checked["damaged_regions"] == 1
+    assert Path(checked["quarantine"]).exists()
+    assert summary == {"summary": True, "sessions": 1, "damaged": 1}
+    assert "damaged region" in holdfast(filled, "sessions", "verify", "trip").out
+
+
+def test_fork_rename_and_delete(filled: Path) -> None:
+    entries = holdfast(filled, "sessions", "show", "trip", "--json").lines[:-1]
+    at = entries[4]["id"]
+    (forked,) = holdfast(filled, "sessions", "fork", "trip", "other", "--at", at, "--json").lines
+    assert forked == {"session": "other", "forked_from": "trip", "at": at, "entries": 6}
+    assert holdfast(filled, "sessions", "rename", "other", "另一个").code == 0
+    (deleted,) = holdfast(filled, "sessions", "delete", "另一个", "--yes", "--json").lines
+    assert deleted == {"session": "另一个", "deleted": True, "entries": 6}
+    gone = holdfast(filled, "sessions", "show", "另一个")
+    assert gone.code == 3
+    assert "was deleted on" in gone.err
+    assert [each["name"] for each in holdfast(filled, "sessions", "list", "--json").lines[:-1]] == [
+        "trip"
+    ]
+
+
+@pytest.mark.parametrize(("answer", "is_left"), [("y", False), ("n", True)])
+def test_delete_asks_first_on_a_terminal(filled: Path, answer: str, is_left: bool) -> None:
+    ours, theirs = pty.openpty()
+    command = [
+        sys.executable,
+        "-m",
+        "holdfast",
+        "--home",
+        str(filled),
+        "sessions",
+        "delete",
+        "trip",
+    ]
+    process = subprocess.Popen(
+        command, stdin=theirs, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    os.write(ours, f"{answer}\n".encode())
+    _, told = process.communicate()
+    os.close(ours)
+    os.close(theirs)
+    assert "There is no undo" in told.decode()
+    assert (filled / "agents/main/sessions/trip.jsonl").exists() == is_left
+
+
+@pytest.mark.parametrize("format", ["openai", "anthropic"])
+def test_an_export_for_a_provider_is_a_request_body(filled: Path, format: str) -> None:
+    exported = json.loads(holdfast(filled, "sessions", "export", "trip", "-f", format).out)
+    roles = [message["role"] for message in exported["messages"]]
+    assert ("system" in exported) == (format == "anthropic")
+    assert ("system" in roles) == (format == "openai")
+
+
+def test_an_export_goes_to_a_file(filled: Path, tmp_path: Path) -> None:
+    page = tmp_path / "trip.md"
+    run = holdfast(filled, "sessions", "export", "trip", "-o", str(page))
+    assert run.out == ""
+    assert page.read_text(encoding="utf-8").startswith("# trip\n")

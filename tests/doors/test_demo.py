@@ -1,0 +1,25 @@
+"""The tour that ``make run`` opens."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+
+def test_the_tour_runs_offline_and_loses_nothing(tmp_path: Path) -> None:
+    run = subprocess.run(
+        [sys.executable, "-m", "holdfast", "demo"],
+        capture_output=True,
+        text=True,
+        env={"TMPDIR": str(tmp_path), "PATH": ""},
+        check=True,
+    )
+    told = re.search(r"(\d+) messages were acknowledged, (\d+) of them are lost", run.stdout)
+    assert told is not None
+    assert int(told[1]) > 10
+    assert int(told[2]) == 0
+    assert "1 damaged region" in run.stdout
+    (home,) = tmp_path.iterdir()
+    assert f"holdfast --home {home} sessions list" in run.stdout

@@ -1,0 +1,185 @@
+"""Several threads and processes append to one session and lose nothing."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+from collections import defaultdict
+from pathlib import Path
+
+import pytest
+
+import holdfast
+from holdfast.disk import System
+from holdfast.errors import StorageError
+from holdfast.sessions.groupcommit import GroupCommit, Ticket
+from holdfast.sessions.transcript import Draft
+from tests.scale import SCALE
+from tests.sessions.rooms import open_store, open_transcript, said, texts
+
+PROCESSES, THREADS = 8, 4
+
+
+def test_eight_processes_of_four_threads_lose_no_append(tmp_path: Path) -> None:
+    appends = 1000 if SCALE >= 20 else 250
+    workers = [
+        subprocess.Popen(
+            [
+                sys.executable,
+                "-m",
+                "tests.sessions.append_worker",
+                *(str(tmp_path), str(process), str(THREADS), str(appends)),
+            ]
+        )
+        for process in range(PROCESSES)
+    ]
+    assert [worker.wait() for worker in workers] == [0] * PROCESSES
+    with holdfast.open(tmp_path) as engine:
+        session = engine.session("shared")
+        order: dict[str, list[int]] = defaultdict(list)
+        for message in session.view():
+            process, thread, number = message.text.split()
+            order[f"{process}-{thread}"].append(int(number))
+        assert order == {
+            f"{process}-{thread}": list(range(appends))
+            for process in range(PROCESSES)
+            for thread in range(THREADS)
+        }
+        entries = session.entries()
+        assert [entry.seq for entry in entries] == list(range(len(entries)))
+        assert [entry.parent for entry in entries[1:]] == [entry.id for entry in entries[:-1]]
+        assert session.verify().is_intact
+
+
+class CountingDisk(System):
+    """Counts syncs, and makes the first one last until the test lets it go on."""
+
+    def __init__(self) -> None:
+        self.syncs = 0
+        self.is_slow = False
+        self.has_started = threading.Event()
+        self.may_finish = threading.Event()
+
+    def sync(self, fd: int) -> None:
+        self.syncs += 1
+        if self.is_slow:
+            self.is_slow = False
+            self.has_started.set()
+            self.may_finish.wait(10)
+        super().sync(fd)
+
+
+def test_appends_that_arrive_during_a_sync_share_the_next_one(tmp_path: Path) -> None:
+    disk = CountingDisk()
+    transcript = open_transcript(open_store(tmp_path, system=disk))
+    disk.syncs, disk.is_slow = 0, True
+    first = threading.Thread(target=transcript.append, args=([said("first")],))
+    first.start()
+    assert disk.has_started.wait(10)
+    others = [
+        threading.Thread(target=transcript.append, args=([said(f"other {number}")],))
+        for number in range(20)
+    ]
+    for each in others:
+        each.start()
+    while transcript._commits.waiting < 20:  # all of them stand in line
+        pass
+    disk.may_finish.set()
+    for each in [first, *others]:
+        each.join()
+    assert disk.syncs == 2, "one for the first, one for the twenty that waited"
+    assert len(texts(transcript)) == 21
+
+
+def test_a_message_that_cannot_be_stored_fails_alone(tmp_path: Path) -> None:
+    transcript = open_transcript(open_store(tmp_path))
+    errors: list[Exception] = []
+
+    def append(data: str | float) -> None:
+        try:
+            transcript.append([Draft(type="message", data={"role": "user", "text": data})])
+        except holdfast.HoldfastError as error:
+            errors.append(error)
+
+    workers = [
+        threading.Thread(target=append, args=(float("nan") if n % 5 == 0 else "fine",))
+        for n in range(20)
+    ]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    assert len(errors) == 4
+    assert len(texts(transcript)) == 16
+    assert transcript.verify().is_intact
+
+
+def test_two_open_transcripts_see_each_others_entries(tmp_path: Path) -> None:
+    one = open_transcript(open_store(tmp_path))
+    other = open_store(tmp_path).open("s1")
+    one.append([said("from one")])
+    other.append([said("from other")])
+    one.append([said("from one again")])
+    assert texts(one) == texts(other) == ["from one", "from other", "from one again"]
+    assert one.state().entries == other.state().entries == 4
+
+
+class InterruptedDisk(System):
+    """Raises what Ctrl-C raises, in the middle of the first sync after it is armed."""
+
+    is_armed = False
+
+    def sync(self, fd: int) -> None:
+        if self.is_armed:
+            self.is_armed = False
+            raise KeyboardInterrupt
+        super().sync(fd)
+
+
+def test_an_interrupted_append_leaves_the_transcript_usable(tmp_path: Path) -> None:
+    disk = InterruptedDisk()
+    transcript = open_transcript(open_store(tmp_path, system=disk))
+    transcript.append([said("before")])
+    disk.is_armed = True
+    with pytest.raises(KeyboardInterrupt):
+        transcript.append([said("interrupted")])
+    transcript.append([said("after")])
+    assert texts(transcript) == ["before", "after"]
+
+
+def test_those_who_wait_for_an_interrupted_thread_learn_that_it_failed() -> None:
+    is_leading, may_fail = threading.Event(), threading.Event()
+    outcomes: list[object] = []
+
+    def commit(batch: list[Ticket[str, str]]) -> None:
+        if batch[0].drafts == ["first"]:
+            is_leading.set()
+            may_fail.wait(10)
+        elif batch[0].drafts == ["second"]:
+            raise KeyboardInterrupt
+        for ticket in batch:
+            ticket.results = [draft.upper() for draft in ticket.drafts]
+
+    commits: GroupCommit[str, str] = GroupCommit(commit)
+
+    def submit(draft: str) -> None:
+        try:
+            outcomes.append(commits.submit([draft]))
+        except (KeyboardInterrupt, StorageError) as error:
+            outcomes.append(type(error).__name__)
+
+    threads = [
+        threading.Thread(target=submit, args=(name,)) for name in ("first", "second", "third")
+    ]
+    threads[0].start()
+    assert is_leading.wait(10)
+    for number, thread in enumerate(threads[1:], 1):
+        thread.start()
+        while commits.waiting < number:
+            pass
+    may_fail.set()
+    for thread in threads:
+        thread.join(10)
+    assert sorted(map(str, outcomes)) == ["KeyboardInterrupt", "StorageError", "['FIRST']"]
+    assert commits.submit(["next"]) == ["NEXT"]
