@@ -89,15 +89,23 @@ class Directory:
     parent to lead elsewhere between the check and the use.
     """
 
-    def __init__(self, fd: int, path: Path, system: System) -> None:
+    def __init__(
+        self, fd: int, path: Path, system: System, parent: Directory | None = None
+    ) -> None:
         self._fd = fd
         self.path = path
         self.system = system
+        self._parent = parent
+        self._is_way_durable = False
         self._closer = weakref.finalize(self, os.close, fd)
 
     @classmethod
     def open(cls, path: Path, *, system: System = SYSTEM) -> Directory:
-        """The folder at ``path``, made if missing. Links *above* it are the user's own choice."""
+        """The folder at ``path``, made if missing. Links *above* it are the user's own choice.
+
+        A folder that was there is made private only if it is empty or a home already: what
+        else is in it, and who may read that, is not ours to decide.
+        """
         path = Path(os.path.realpath(path))
         missing: list[str] = []
         while not path.exists() and path.parent != path:
@@ -109,7 +117,7 @@ class Directory:
         for name in missing:
             folder = folder.child(name)
         if not missing:
-            folder._make_private()
+            folder._take_over()
         return folder
 
     def child(self, name: str, *, create: bool = True) -> Directory:
@@ -126,7 +134,7 @@ class Directory:
                     self.system.mkdir(name, FOLDER_MODE, dir_fd=self._fd)
                 fd = self.system.open(name, flags, dir_fd=self._fd)
                 self.sync()
-        folder = Directory(fd, self.path / name, self.system)
+        folder = Directory(fd, self.path / name, self.system, self)
         folder._make_private()
         return folder
 
@@ -137,6 +145,25 @@ class Directory:
         """Make the names in this folder durable: creations, renames and removals."""
         with _told("sync", self.path):
             self.system.sync_folder(self._fd)
+
+    def sync_way(self) -> None:
+        """Make the way that leads here durable: our name in our parent, its name, and so on.
+
+        Whoever made these folders may have died before it could. Done once.
+        """
+        if self._is_way_durable:
+            return
+        if self._parent is not None:
+            self._parent.sync()
+            self._parent.sync_way()
+        else:
+            with contextlib.suppress(OSError):  # what lies above the home may not be ours
+                fd = os.open(self.path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+                try:
+                    os.fsync(fd)
+                finally:
+                    os.close(fd)
+        self._is_way_durable = True
 
     def stat(self, name: str) -> FileStat | None:
         """What is known about the file, or None if there is none. Links are refused."""
@@ -227,9 +254,10 @@ class Directory:
         stale = []
         for name in os.listdir(self._fd):
             if name.startswith(TEMPORARY):
-                found = os.stat(name, dir_fd=self._fd, follow_symlinks=False)
-                if time.time() - found.st_mtime >= older_than_seconds:
-                    stale.append(name)
+                with contextlib.suppress(FileNotFoundError):
+                    found = os.stat(name, dir_fd=self._fd, follow_symlinks=False)
+                    if time.time() - found.st_mtime >= older_than_seconds:
+                        stale.append(name)
         for name in [] if dry_run else stale:
             self.remove(name)
         return len(stale)
@@ -251,8 +279,22 @@ class Directory:
         return (found := os.fstatvfs(self._fd)).f_bavail * found.f_frsize
 
     def _is_loose(self, name: str) -> bool:
-        found = os.stat(name, dir_fd=self._fd, follow_symlinks=False)
+        try:
+            found = os.stat(name, dir_fd=self._fd, follow_symlinks=False)
+        except FileNotFoundError:
+            return False
         return not stat.S_ISLNK(found.st_mode) and bool(found.st_mode & 0o077)
+
+    def _take_over(self) -> None:
+        found = os.fstat(self._fd)
+        if found.st_mode & stat.S_ISVTX:
+            raise PolicyRefused(
+                f"{str(self.path)!r} is shared by everybody; a home must be yours alone.",
+                hint=f"Use a folder in it: {self.path / 'holdfast'}",
+            )
+        names = self.names()
+        if not names or "agents" in names:
+            self._make_private()
 
     def _make_private(self) -> None:
         found = os.fstat(self._fd)
@@ -332,22 +374,27 @@ class FileLock:
 
     @contextlib.contextmanager
     def hold(self, *, shared: bool = False) -> Iterator[None]:
-        self.acquire(shared=shared)
         try:
+            self.acquire(shared=shared)
             yield
         finally:
             self.release()
 
     def acquire(self, *, shared: bool = False) -> None:
         """Wait for the lock, no longer than the time-out: then ``Locked``."""
-        fd = self._open()
         kind = fcntl.LOCK_NB | (fcntl.LOCK_SH if shared else fcntl.LOCK_EX)
-        try:
-            fcntl.flock(fd, kind)
-        except BlockingIOError:
-            self._wait(fd, kind)
+        while True:
+            fd = self._open()
+            try:
+                fcntl.flock(fd, kind)
+            except BlockingIOError:
+                self._wait(fd, kind)
+            if os.fstat(fd).st_nlink:
+                return
+            self.close()  # somebody removed the file: others lock the one that has its name now
 
     def release(self) -> None:
+        """Let others have it. Harmless if it is not held, so it may follow a failed ``acquire``."""
         if self._fd is not None:  # else we are a child that was forked while it was held
             fcntl.flock(self._fd, fcntl.LOCK_UN)
 

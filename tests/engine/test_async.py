@@ -28,7 +28,8 @@ def test_the_async_contract(home: Path) -> None:
             assert (await session.expand(entry_id)).text == "hi"
             await session.set_goal("win")
             await session.set_vars({"a": 1})
-            assert (session.goal, session.vars) == ("win", {"a": 1})
+            state = await session.state()
+            assert (state["goal"], state["vars"]) == ("win", {"a": 1})
             await session.close()
 
     asyncio.run(converse())
@@ -111,12 +112,14 @@ def public(kind: type) -> dict[str, inspect.Signature | None]:
 def test_both_engines_offer_the_same_calls() -> None:
     for sync, twin, only_async in (
         (Engine, AsyncEngine, {"events"}),
-        (Session, AsyncSession, set()),
+        (Session, AsyncSession, set[str]()),
     ):
         there, here = public(sync), public(twin)
-        assert set(there) == set(here) - only_async
-        for name, signature in there.items():
-            other = here[name]
+        # A property cannot be awaited, and reading these may have to wait for a disk.
+        reads_the_disk = {"goal", "vars"} & set(there)
+        assert set(there) - reads_the_disk == set(here) - only_async
+        for name in set(there) & set(here):
+            signature, other = there[name], here[name]
             if signature is None or other is None:
                 assert signature is other
                 continue

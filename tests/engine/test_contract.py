@@ -9,7 +9,7 @@ import pytest
 import holdfast
 from holdfast.testing import FixedClock
 from holdfast.testing.corpus import conversation
-from holdfast.types import Message
+from holdfast.types import Message, ToolCall
 
 
 def test_the_contract(home: Path) -> None:
@@ -175,3 +175,56 @@ def test_the_users_day_follows_the_configured_zone(home: Path, clock: FixedClock
         "America/Los_Angeles": "2026-03-14",
         "Pacific/Kiritimati": "2026-03-15",
     }
+
+
+@pytest.mark.parametrize(
+    ("kind", "data"),
+    [
+        ("marker", {"kind": "vars", "set": ["a"]}),
+        ("prune", {"shown": [{"entry": "e1"}]}),
+        ("compaction", {"summary": "text"}),
+        ("message", {"role": "user", "parts": [1]}),
+        ("note", {1: "a", "1": "b"}),
+        ("note", {"x": float("nan")}),
+        ("note", {"x": {1, 2}}),
+    ],
+)
+def test_an_entry_that_would_make_trouble_later_is_refused_now(
+    home: Path, kind: str, data: dict[str, object]
+) -> None:
+    with holdfast.open(home) as engine:
+        session = engine.session("s1")
+        with pytest.raises(holdfast.UsageError):
+            session.append_entry(kind, data)
+        assert len(session.entries()) == 1
+
+
+def test_what_the_caller_changes_later_changes_nothing_that_was_said(home: Path) -> None:
+    with holdfast.open(home) as engine:
+        session = engine.session("s1")
+        arguments = {"path": "a"}
+        message = Message(
+            role="assistant", parts=(ToolCall(id="c1", name="read", arguments=arguments),)
+        )
+        entry_id = session.append(message)
+        arguments["path"] = "b"
+        found = session.expand(entry_id).message
+        assert found is not None
+        assert found.tool_calls[0].arguments == {"path": "a"}
+        assert session.view()[0].tool_calls[0].arguments == {"path": "a"}
+
+
+def test_a_shared_or_foreign_folder_is_not_taken_over(tmp_path: Path) -> None:
+    shared = tmp_path / "shared"
+    shared.mkdir()
+    shared.chmod(0o1777)
+    with pytest.raises(holdfast.PolicyRefused, match="shared by everybody"):
+        holdfast.open(shared)
+    documents = tmp_path / "documents"
+    documents.mkdir(mode=0o755)
+    documents.chmod(0o755)
+    (documents / "letter.txt").write_text("dear")
+    with holdfast.open(documents) as engine:
+        engine.session("s1")
+    assert documents.stat().st_mode & 0o777 == 0o755, "what else is in there is not ours"
+    assert (documents / "agents").stat().st_mode & 0o777 == 0o700

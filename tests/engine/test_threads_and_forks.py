@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import subprocess
+import sys
 import threading
 from pathlib import Path
 
@@ -77,3 +79,27 @@ def test_a_session_can_be_used_by_forked_worker_processes(home: Path) -> None:
             worker.join()
         assert [worker.exitcode for worker in workers] == [0] * 4
         assert {message.text for message in session.view()} == {f"process {n}" for n in range(4)}
+
+
+MANY_SESSIONS = """
+import resource, sys
+import holdfast
+resource.setrlimit(resource.RLIMIT_NOFILE, (256, 256))
+with holdfast.open(sys.argv[1]) as engine:
+    sessions = [engine.session(f"s{number}") for number in range(300)]
+    for session in sessions:
+        session.append({"role": "user", "content": session.name})
+    assert all(session.view()[-1].text == session.name for session in sessions)
+    assert len(engine.sessions()) == 300
+print("fine")
+"""
+
+
+def test_more_sessions_than_file_handles_can_be_in_use(home: Path) -> None:
+    run = subprocess.run(
+        [sys.executable, "-c", MANY_SESSIONS, str(home)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert run.stdout == "fine\n", run.stderr

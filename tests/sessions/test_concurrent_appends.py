@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 
 import holdfast
-from holdfast.disk import System
-from holdfast.errors import StorageError
+from holdfast.disk import Directory, FileLock, System
+from holdfast.errors import StorageError, UsageError
 from holdfast.sessions.groupcommit import GroupCommit, Ticket
 from holdfast.sessions.transcript import Draft
-from tests.scale import SCALE
+from tests.scale import SCALE, scaled
 from tests.sessions.rooms import open_store, open_transcript, said, texts
 
 PROCESSES, THREADS = 8, 4
@@ -183,3 +183,93 @@ def test_those_who_wait_for_an_interrupted_thread_learn_that_it_failed() -> None
         thread.join(10)
     assert sorted(map(str, outcomes)) == ["KeyboardInterrupt", "StorageError", "['FIRST']"]
     assert commits.submit(["next"]) == ["NEXT"]
+
+
+APPENDS_THROUGH_INTERRUPTS = """
+import random, signal, sys, threading
+import holdfast
+
+def interrupt(*_):
+    raise KeyboardInterrupt
+
+signal.signal(signal.SIGALRM, interrupt)
+chance = random.Random(7)
+with holdfast.open(sys.argv[1]) as engine:
+    session = engine.session("s1")
+    stop, others = threading.Event(), []
+
+    def keep_busy():
+        while not stop.is_set():
+            try:
+                others.append(session.append({"role": "user", "content": "other"}))
+            except holdfast.StorageError:
+                pass
+
+    threads = [threading.Thread(target=keep_busy) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    kept, interrupts = [], 0
+    for number in range(int(sys.argv[2])):
+        try:
+            signal.setitimer(signal.ITIMER_REAL, chance.uniform(0.0001, 0.004))
+            while True:
+                kept.append(session.append({"role": "user", "content": str(number)}))
+        except KeyboardInterrupt:
+            interrupts += 1
+        except holdfast.StorageError:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+    signal.setitimer(signal.ITIMER_REAL, 0)
+    stop.set()
+    for thread in threads:
+        thread.join(20)
+        assert not thread.is_alive(), "a thread waits for ever"
+    with holdfast.open(sys.argv[1]) as other:
+        other.session("s1").append({"role": "user", "content": "the lock is free"})
+    ids = [entry.id for entry in session.entries()]
+    assert len(ids) == len(set(ids))
+    missing = (set(kept) | set(others)) - set(ids)
+    assert not missing, f"{len(missing)} acknowledged appends are lost"
+    assert session.verify().missing == 0
+print(interrupts)
+"""
+
+
+def test_ctrl_c_at_any_moment_neither_wedges_nor_loses_anything(fast_path: Path) -> None:
+    attempts = scaled(400)
+    run = subprocess.run(
+        [sys.executable, "-c", APPENDS_THROUGH_INTERRUPTS, str(fast_path / "home"), str(attempts)],
+        capture_output=True,
+        text=True,
+        timeout=240,
+        check=False,
+    )
+    assert run.returncode == 0, run.stderr[-2000:]
+    assert int(run.stdout) > attempts // 2
+
+
+def test_an_append_inside_an_append_is_refused_instead_of_waiting_for_itself() -> None:
+    commits: GroupCommit[str, str]
+
+    def commit(batch: list[Ticket[str, str]]) -> None:
+        commits.submit(["inner"])
+
+    commits = GroupCommit(commit)
+    with pytest.raises(UsageError, match="in the middle of an append"):
+        commits.submit(["outer"])
+
+
+def test_a_lock_file_somebody_removed_is_made_again_and_excludes_again(tmp_path: Path) -> None:
+    mine = open_transcript(open_store(tmp_path))
+    mine.append([said("before")])
+    for lock in (tmp_path / ".journal" / "locks").iterdir():
+        lock.unlink()
+    mine.append([said("between")])
+    other = open_store(tmp_path)
+    held = FileLock(Directory.open(tmp_path / ".journal" / "locks"), "session-s1.lock")
+    with held.hold():
+        waiting = threading.Thread(target=mine.append, args=([said("after")],))
+        waiting.start()
+        waiting.join(0.2)
+        assert waiting.is_alive(), "we do not append while another holds the new lock file"
+    waiting.join()
+    assert texts(other.open("s1")) == ["before", "between", "after"]

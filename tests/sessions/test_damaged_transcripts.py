@@ -13,7 +13,10 @@ import pytest
 
 from holdfast.events import Event, TranscriptDamaged
 from holdfast.sessions.records import Damage, Record, scan
+from holdfast.sessions.transcript import Draft
+from holdfast.types import Image, Json, Message
 from tests.scale import scaled
+from tests.sessions.disks import FailingDisk
 from tests.sessions.rooms import line, open_store, open_transcript, said, texts
 
 FILE_BYTES = 64 * 1024
@@ -237,3 +240,135 @@ def test_a_lone_surrogate_and_a_nul_come_back_as_they_were(tmp_path: Path) -> No
     transcript = open_transcript(open_store(tmp_path))
     transcript.append([said("lone \ud800 and \x00 and \U0001f600")])
     assert texts(open_store(tmp_path).open("s1")) == ["lone \ud800 and \x00 and \U0001f600"]
+
+
+def test_every_single_flipped_bit_of_a_line_is_noticed_and_costs_no_other(tmp_path: Path) -> None:
+    before, middle, after = line(0, "before"), line(1, "middle"), line(2, "after")
+    for position in range(len(middle) * 8):
+        flipped = bytearray(middle)
+        flipped[position // 8] ^= 1 << position % 8
+        found = read_back(before + bytes(flipped) + after)
+        for each in found:
+            if isinstance(each, Record):
+                each.entry()  # can be decoded
+        loaded = records(found)
+        assert loaded[0] == before[:-1]
+        if position // 8 < len(middle) - 1:
+            assert loaded == [before[:-1], after[:-1]], f"bit {position}"
+        else:  # the newline: both records are whole
+            assert loaded == [before[:-1], middle[:-1], after[:-1]]
+
+
+def test_a_listener_may_append_when_it_hears_of_damage(tmp_path: Path) -> None:
+    for reads_first in (True, False):
+        folder = tmp_path / str(reads_first)
+        store = open_store(folder)
+        file = folder / "sessions" / "s1.jsonl"
+        file.write_bytes(line(0) + b'{"hf":1,"torn')
+        transcript = store.open("s1")
+        acknowledged = []
+        store._events.subscribe(
+            lambda event: acknowledged.append(transcript.append([said("noted")])[0].id)  # noqa: B023
+        )
+        if reads_first:
+            transcript.entries()
+        transcript.append([said("next")])
+        assert len(acknowledged) == 1
+        found = [entry.id for entry in open_store(folder).open("s1").entries()]
+        assert acknowledged[0] in found
+        assert transcript.verify().is_intact
+
+
+def test_a_damaged_entry_costs_the_view_only_itself(tmp_path: Path) -> None:
+    store = open_store(tmp_path, cap_chars=100)
+    transcript = open_transcript(store)
+    ids = [transcript.append([said(f"m{n}")])[0].id for n in range(6)]
+    summary = {"summary": [{"text": "summary"}], "first_kept": ids[3], "watermark": 6}
+    transcript.append([Draft(type="compaction", data=summary)])
+    transcript.append([said("after")])
+    transcript.close()
+    file = tmp_path / "sessions" / "s1.jsonl"
+    (tmp_path / "sessions" / "s1.state.json").unlink()
+    file.write_bytes(file.read_bytes().replace(b'"text":"m3"', b'"text":"m#"'))
+    view = open_store(tmp_path).view(open_store(tmp_path).open("s1"))
+    assert [message.text for message in view] == ["summary", "after"]
+
+
+def test_a_damaged_artifact_costs_the_view_only_itself(tmp_path: Path) -> None:
+    store = open_store(tmp_path, cap_chars=100)
+    transcript = open_transcript(store)
+    image = Image(media_type="image/png", data=base64.b64encode(bytes(3000)).decode())
+    paste = Message.of("user", "long " * 100)
+    store.append(transcript, [paste, Message(role="user", parts=(image,), form="parts")])
+    transcript.append([said("still here")])
+    for file in (tmp_path / "artifacts").iterdir():
+        file.write_bytes(b"damaged")
+    view = store.view(transcript)
+    assert view[2].text == "still here"
+    assert "missing or damaged" in view[0].text
+    assert "missing or damaged" in view[1].text
+    store.append(transcript, [paste])
+    assert store.view(transcript)[3] == paste, "stored again, it is whole again"
+
+
+def test_a_full_disk_does_not_keep_anybody_from_reading_a_torn_file(tmp_path: Path) -> None:
+    open_store(tmp_path)
+    file = tmp_path / "sessions" / "s1.jsonl"
+    file.write_bytes(line(0, "whole") + b'{"hf":1,"torn')
+    disk = FailingDisk(1, sticky=True)
+    store = open_store(tmp_path, system=disk)
+    assert texts(store.open("s1")) == ["whole"]
+    assert [each.name for each in store.summaries()] == ["s1"]
+    disk.is_repaired = True
+    transcript = store.open("s1")
+    transcript.append([said("after")])
+    assert texts(transcript) == ["whole", "after"]
+    assert (tmp_path / ".journal/quarantine/s1.quarantine").exists()
+
+
+def test_a_reader_that_saw_bytes_which_were_taken_back_reads_again(tmp_path: Path) -> None:
+    store = open_store(tmp_path)
+    open_transcript(store)
+    file = tmp_path / "sessions" / "s1.jsonl"
+    before = file.read_bytes()
+    reader = open_store(tmp_path).open("s1")
+    reader.entries()
+    unsynced = line(1, "buy AAAA", entry_id="one")
+    with file.open("ab") as writer:
+        writer.write(unsynced)
+    assert texts(reader) == ["buy AAAA"]
+    for text in ("sell BBB", "a longer one"):
+        file.write_bytes(before + line(1, text, entry_id="two"))
+        assert texts(reader) == [text]
+    appended = reader.append([said("mine")])[0]
+    assert appended.parent == "two"
+    assert reader.verify().is_intact
+
+
+@pytest.mark.parametrize(
+    ("kind", "data"),
+    [
+        ("marker", {"kind": "vars", "set": ["a"]}),
+        ("marker", {"kind": 7}),
+        ("marker", {"kind": "x", "message": {"parts": [1], "role": "user"}}),
+        ("prune", {"shown": [{"entry": "e1"}]}),
+        ("prune", {}),
+        ("compaction", {"summary": "text"}),
+        ("compaction", {"summary": [], "first_kept": 3}),
+        ("compaction", {"summary": [], "pins": "e1"}),
+        ("message", {"role": "user", "parts": [1]}),
+        ("message", {"text": "no role"}),
+        ("recall", {"message": []}),
+    ],
+)
+def test_a_malformed_entry_of_somebody_else_is_left_out_of_everything(
+    tmp_path: Path, kind: str, data: dict[str, Json], caplog: pytest.LogCaptureFixture
+) -> None:
+    store = open_store(tmp_path)
+    transcript = open_transcript(store)
+    transcript.append([said("before"), Draft(type=kind, data=data), said("after")])
+    again = open_store(tmp_path)
+    assert [message.text for message in again.view(again.open("s1"))] == ["before", "after"]
+    assert again.open("s1").state().entries == 4
+    assert [each.name for each in again.summaries()] == ["s1"]
+    assert again.verify("s1").is_intact

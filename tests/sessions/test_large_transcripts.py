@@ -97,8 +97,8 @@ def test_without_saved_counters_the_file_is_read_once_and_gives_the_same(
 
 @pytest.mark.parametrize(
     "saved",
-    [b"", b"{", b"null", b"[]", b'{"schema":99}', b'{"schema":1}', b"\0" * 100],
-    ids=["empty", "torn", "null", "list", "newer", "partial", "nul"],
+    [b"", b"{", b"null", b'{"schema":99}', b'{"schema":1}\n00000000\n', b"\0" * 100],
+    ids=["empty", "torn", "null", "newer", "wrong-checksum", "nul"],
 )
 def test_saved_counters_that_make_no_sense_are_derived_again(tmp_path: Path, saved: bytes) -> None:
     make(tmp_path, 500)
@@ -112,3 +112,37 @@ def test_saved_counters_of_another_file_are_not_believed(tmp_path: Path) -> None
     (tmp_path / "sessions" / "s1.jsonl").write_bytes(line(0, "another file") * 1 + line(1, "two"))
     assert texts(open_store(tmp_path).open("s1")) == ["another file", "two"]
     assert open_store(tmp_path).open("s1").state().entries == 2
+
+
+def test_saved_counters_with_one_flipped_bit_are_derived_again(tmp_path: Path) -> None:
+    make(tmp_path, 500)
+    before = open_store(tmp_path).open("s1").state()
+    file = tmp_path / "sessions" / "s1.state.json"
+    saved = file.read_bytes()
+    for position in range(0, len(saved), 7):
+        flipped = bytearray(saved)
+        flipped[position] ^= 1
+        file.write_bytes(flipped)
+        assert open_store(tmp_path).open("s1").state() == before
+
+
+def test_a_pinned_first_message_is_searched_for_once(tmp_path: Path, reads: Reads) -> None:
+    store = open_store(tmp_path)
+    transcript = open_transcript(store)
+    first = transcript.append([said("the task")])[0].id
+    for _ in range(12):
+        new = transcript.append([said("words " * 100) for _ in range(500)])
+    compaction = {"summary": [{"text": "so far"}], "first_kept": new[-20].id, "pins": [first]}
+    transcript.append([Draft(type="compaction", data=compaction)])
+    assert store.view(transcript)[0].text == "the task"
+    transcript.close()
+    again = open_store(tmp_path)
+    reads.taken()
+    assert again.view(again.open("s1"))[0].text == "the task"
+    assert reads.taken() < 3 << 20
+    transcript = again.open("s1")
+    kept = transcript.append([said("newer")])[0].id
+    transcript.append([Draft(type="compaction", data={**compaction, "first_kept": kept})])
+    reads.taken()
+    assert [message.text for message in again.view(transcript)] == ["the task", "so far", "newer"]
+    assert reads.taken() < 3 << 20, "its place is known from the compaction before"

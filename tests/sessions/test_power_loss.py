@@ -11,10 +11,12 @@ import logging
 import random
 import shutil
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
+from holdfast.errors import StorageError
 from holdfast.sessions.store import Store
 from holdfast.testing import SequentialIds
 from holdfast.types import Message
@@ -151,3 +153,37 @@ def test_the_simulation_notices_a_disk_that_does_not_sync(tmp_path: Path) -> Non
 
     with pytest.raises(AssertionError, match="lost"):
         check(seed=1)
+
+
+class DiesBeforeFolderSyncs(RecordingDisk):
+    """The disk of a process that made folders and files, and died before their names were safe."""
+
+    is_dying = True
+
+    def sync_folder(self, fd: int) -> None:
+        if self.is_dying:
+            raise OSError(5, "Input/output error")
+        super().sync_folder(fd)
+
+
+def test_names_a_dead_process_left_unsynced_are_made_safe_before_an_acknowledgement(
+    fast_path: Path,
+) -> None:
+    root = fast_path / "root"
+    root.mkdir(mode=0o700)
+    disk = DiesBeforeFolderSyncs(root)
+    paste = Message.of("user", "a large paste " * 30)
+    for _ in range(12):  # each gets a little further before it dies
+        with suppress(StorageError):
+            store = open_store(root, system=disk, cap_chars=200)
+            store.append(open_transcript(store), [paste])
+    disk.is_dying = False
+    ledger = Ledger()
+    store = open_store(root, system=disk, cap_chars=200)
+    (entry,) = store.append(store.open_or_create("s1", {})[0], [paste])
+    ledger.acknowledge(entry.id, paste.text)
+    for seed in range(scaled(100)):
+        crashed = fast_path / "crashed"
+        disk.crash(crashed, random.Random(seed))
+        ledger.check(crashed)
+        shutil.rmtree(crashed)

@@ -50,8 +50,9 @@ def test_reading_in_steps_gives_the_state_of_reading_at_once(
     stepwise = State()
     for cut in sorted(data.draw(st.lists(st.integers(0, len(lines)), max_size=4))):
         stepwise = read(b"".join(lines[:cut]), stepwise)
-        restored = State.from_json(stepwise.to_json())
+        restored = State.from_bytes(stepwise.to_bytes())
         assert restored == stepwise
+        assert restored is not None
         stepwise = restored
     assert read(b"".join(lines), stepwise) == whole
     assert whole.entries == len(lines)

@@ -211,3 +211,53 @@ def test_unknown_types_and_fields_survive_a_round_trip_and_a_fork(tmp_path: Path
         found = open_store(tmp_path).open(name).find(entry.id)
         assert found == entry
         assert found.extra == {"flavour": ["new"]}
+
+
+def test_a_damaged_sessions_quarantine_goes_where_it_goes(tmp_path: Path) -> None:
+    store = open_store(tmp_path)
+    open_transcript(store, "old").append([said("hi")])
+    with (tmp_path / "sessions" / "old.jsonl").open("ab") as file:
+        file.write(b"secret garbage\n")
+    store.open("old").entries()
+    store.rename("old", "new")
+    assert store.quarantined() == ["new"]
+    store.delete("new")
+    assert store.quarantined() == []
+    left = [path for path in tmp_path.rglob("*") if path.is_file()]
+    assert all(b"secret garbage" not in path.read_bytes() for path in left)
+
+
+def test_closing_a_session_another_process_deleted_leaves_nothing_behind(tmp_path: Path) -> None:
+    mine = open_transcript(open_store(tmp_path))
+    mine.append([Draft(type="marker", data={"kind": "goal", "text": "a secret goal"})])
+    open_store(tmp_path).delete("s1")
+    mine.close()
+    assert list((tmp_path / "sessions").iterdir()) == []
+
+
+def test_one_file_that_cannot_be_read_does_not_hide_the_others(tmp_path: Path) -> None:
+    store = open_store(tmp_path, cap_chars=100)
+    paste = Message.of("user", "long " * 100)
+    for name in ("bad", "good", "gone"):
+        store.append(open_transcript(store, name), [paste])
+    os.link(tmp_path / "sessions" / "bad.jsonl", tmp_path / "elsewhere")
+    found = {each.name: each.problem for each in store.summaries()}
+    assert found["good"] is None
+    assert "hard link" in (found["bad"] or "")
+    assert store.delete("gone") == (2, 0), "its artifact may be named by the one we cannot read"
+    assert store.verify("good").is_intact
+
+
+def test_changing_what_came_back_changes_nothing(tmp_path: Path) -> None:
+    transcript = open_transcript(open_store(tmp_path))
+    values: dict[str, list[int]] = {"list": [1]}
+    transcript.append([Draft(type="marker", data={"kind": "vars", "set": values})])
+    transcript.state().vars["list"].append(2)
+    transcript.close()
+    assert open_store(tmp_path).open("s1").state().vars == {"list": [1]}
+
+
+def test_the_last_few_of_nothing_is_nothing(tmp_path: Path) -> None:
+    transcript = open_transcript(open_store(tmp_path))
+    assert transcript.entries(last=0) == transcript.entries(last=-1) == []
+    assert len(transcript.entries(last=99)) == 1

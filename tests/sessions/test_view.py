@@ -167,3 +167,16 @@ def test_a_view_is_a_sequence_of_messages(tmp_path: Path) -> None:
     assert view[-1].text == "m2"
     assert [message.text for message in view[:2]] == ["m0", "m1"]
     assert view.messages == list(view)
+
+
+def test_a_pruned_entry_that_is_kept_stays_pruned_after_the_compaction(tmp_path: Path) -> None:
+    store = open_store(tmp_path)
+    transcript = open_transcript(store)
+    ids = fill(transcript, 3)
+    changes = [{"entry": ids[1], "part": 0, "text": "[short]"}]
+    transcript.append([Draft(type="prune", data={"shown": changes})])
+    last = fill(transcript, 1)[0]
+    kept = compaction(summary=[{"text": "s"}], first_kept=last, kept=[ids[1]])
+    transcript.append([kept])
+    assert shown(store.view(transcript)) == ["s", "[short]", "m0"]
+    assert reopened(tmp_path) == store.view(transcript)

@@ -103,7 +103,7 @@ class _Threads:
 
 
 class AsyncSession:
-    """One conversation; see ``Session``."""
+    """One conversation; see ``Session``. ``goal`` and ``vars`` are in what ``state()`` returns."""
 
     def __init__(self, session: Session, threads: _Threads) -> None:
         self._session = session
@@ -124,14 +124,6 @@ class AsyncSession:
 
     async def set_vars(self, values: Mapping[str, Json], *, unset: Iterable[str] = ()) -> None:
         await self._threads.run(self._session.set_vars, values, unset=unset)
-
-    @property
-    def goal(self) -> str | None:
-        return self._session.goal
-
-    @property
-    def vars(self) -> dict[str, Json]:
-        return self._session.vars
 
     async def state(self) -> dict[str, Json]:
         return await self._threads.run(self._session.state)

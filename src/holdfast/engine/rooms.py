@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from datetime import date, tzinfo
 from pathlib import Path
 from threading import Lock
-from typing import Any
+from typing import Any, Final
 from zoneinfo import ZoneInfo
 
 from holdfast.config import Settings, day_of
@@ -27,6 +27,9 @@ from holdfast.sessions.transcript import Transcript
 from holdfast.types import Scope
 
 __all__ = ["Rooms"]
+
+OPEN_TRANSCRIPTS: Final = 64
+"""Each holds two file handles; a process usually gets 1024."""
 
 
 class Rooms:
@@ -85,15 +88,26 @@ class Rooms:
         """The one open transcript of that name; all threads share it, and so its syncs."""
         self._mine()
         with self._lock:
-            if name not in self._transcripts:
-                self._transcripts[name] = self._store.open(name)
-            return self._transcripts[name]
+            transcript = self._transcripts.pop(name, None)
+        return self._share(self._store.open(name) if transcript is None else transcript)
 
     def adopt(self, transcript: Transcript) -> None:
         """Share this transcript, unless another of its name is already shared."""
         self._mine()
         with self._lock:
-            self._transcripts.setdefault(transcript.name, transcript)
+            transcript = self._transcripts.pop(transcript.name, transcript)
+        self._share(transcript)
+
+    def _share(self, transcript: Transcript) -> Transcript:
+        """Keep it open as the most recently used; let go of the one unused for longest."""
+        idle: Transcript | None = None
+        with self._lock:
+            transcript = self._transcripts.setdefault(transcript.name, transcript)
+            if len(self._transcripts) > OPEN_TRANSCRIPTS:
+                idle = self._transcripts.pop(next(iter(self._transcripts)))
+        if idle is not None:
+            idle.close()  # whoever still uses it opens its file again
+        return transcript
 
     def release(self, name: str) -> None:
         """Save the session's counters and let go of its file."""

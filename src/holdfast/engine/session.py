@@ -11,14 +11,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from importlib import import_module
 from typing import Literal
 
 from holdfast.engine.rooms import Rooms
-from holdfast.errors import NotFound
+from holdfast.errors import InvalidMessage, NotFound
 from holdfast.events import SessionClosed, SessionStarted
-from holdfast.formats import parse_message, to_anthropic, to_openai
+from holdfast.formats import parse_message, plain_json, to_anthropic, to_openai
+from holdfast.sessions.shapes import problem_with
 from holdfast.sessions.transcript import Draft, Transcript, Verification
 from holdfast.types import Entry, Json, Message, View
 
@@ -73,9 +75,11 @@ class Session:
 
     def append_entry(self, type: str, data: Mapping[str, Json]) -> str:
         """The id of an entry of any type. Types that Holdfast does not know are only kept."""
+        plain = plain_json(data)
+        if (problem := problem_with(type, plain)) is not None:
+            raise InvalidMessage(f"This is no {type} entry: {problem}.")
         with self._rooms.watching("append", self.name):
-            drafts = [Draft(type=type, data=dict(data))]
-            return self._transcript.append(drafts)[0].id
+            return self._transcript.append([Draft(type=type, data=plain)])[0].id
 
     def set_goal(self, goal: str | None) -> None:
         """What this conversation is for; durable, shown when it is resumed."""
@@ -110,14 +114,10 @@ class Session:
     def expand(self, id: str) -> Expanded:
         """The original of an entry or an artifact, whole, whatever the view shows of it."""
         store = self._rooms.store
-        try:
-            entry = store.whole(self._transcript.find(id))
-        except NotFound as not_an_entry:
-            try:
-                payload = store.artifacts.get(id)
-            except NotFound:
-                raise not_an_entry from None
+        with suppress(NotFound):  # cheaper to look for than an entry
+            payload = store.artifacts.get(id)
             return Expanded(id=id, text=payload.decode("utf-8", "replace"), payload=payload)
+        entry = store.whole(self._transcript.find(id))
         message = entry.message
         text = message.text if message is not None else json.dumps(entry.data, ensure_ascii=False)
         return Expanded(id=id, text=text, message=message, entry=entry)

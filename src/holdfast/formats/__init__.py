@@ -16,7 +16,7 @@ from holdfast.formats.anthropic import (
     to_anthropic,
 )
 from holdfast.formats.openai import from_openai, left_out_openai, to_openai
-from holdfast.formats.parsing import parse_message
+from holdfast.formats.parsing import parse_message, plain_json
 from holdfast.formats.wire import LeftOut
 
 __all__ = [
@@ -27,6 +27,7 @@ __all__ = [
     "left_out_anthropic",
     "left_out_openai",
     "parse_message",
+    "plain_json",
     "to_anthropic",
     "to_openai",
 ]

@@ -14,9 +14,9 @@ from typing import Final
 from holdfast.errors import InvalidMessage, did_you_mean
 from holdfast.formats import anthropic, openai
 from holdfast.formats.wire import RESULT_ROLES, Wire, copy_in, role_of
-from holdfast.types import Json, Message, Part
+from holdfast.types import Json, Message, Part, Text
 
-__all__ = ["parse_message"]
+__all__ = ["parse_message", "plain_json"]
 
 _ROLES: Final = ("system", "developer", "user", "assistant", "tool", "function")
 
@@ -72,6 +72,14 @@ def parse_message(value: object) -> Message:
     return openai.read_message(wire, "message")
 
 
+def plain_json(value: object) -> dict[str, Json]:
+    """A copy of an object in plain JSON types; ``InvalidMessage`` if it cannot be one."""
+    found = copy_in(value, "data")
+    if not isinstance(found, dict):
+        raise InvalidMessage(f"A {type(value).__name__} is not an object.", hint="Pass a dict.")
+    return found
+
+
 def _plain(value: object) -> Message | None:
     """The usual message, ``{"role": "user", "content": "…"}``, without the general machinery:
     an append should cost little more than its sync."""
@@ -91,9 +99,12 @@ def _checked(message: Message) -> Message:
                 f"message has a {type(part).__name__} among its parts: {part!r:.80}.",
                 hint='Wrap it: Text(text="hello").',
             )
-    copy_in(message.to_json(), "message")
+    stored = copy_in(message.to_json(), "message")
     _check_role(message.role)
-    return message
+    if not all(isinstance(part.text, str) for part in message.parts if isinstance(part, Text)):
+        raise InvalidMessage("message has a text that is not a string.", hint="Use str(…).")
+    # Read back, so that it holds nothing the caller can still change.
+    return Message.from_json(stored)
 
 
 def _check_is_message(wire: Json) -> None:

@@ -14,18 +14,23 @@ from __future__ import annotations
 import base64
 import binascii
 import copy
+import logging
 import re
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import sha256
 from typing import Final
 
 from holdfast.disk import Directory
 from holdfast.errors import NotFound, StorageError
+from holdfast.sessions.shapes import references
 from holdfast.text import shorten
 from holdfast.types import Json
 
 __all__ = ["Artifacts", "Large", "find_large", "inline", "reference_ids", "set_aside"]
+
+log = logging.getLogger("holdfast.sessions")
 
 IMAGE_INLINE_CHARS: Final = 1024
 SHORTEST_ID: Final = 8
@@ -43,9 +48,11 @@ class Artifacts:
     def put(self, payload: bytes) -> str:
         """The id of the payload, which is on disk when this returns."""
         artifact_id = sha256(payload).hexdigest()
-        found = self._folder.stat(artifact_id)
-        if found is None or found.size != len(payload):
+        if self._folder.read(artifact_id) != payload:  # missing, or damaged since
             self._folder.replace(artifact_id, payload)
+        else:
+            self._folder.sync()  # whoever stored it may have died before its name was durable
+        self._folder.sync_way()
         return artifact_id
 
     def get(self, artifact_id: str) -> bytes:
@@ -75,8 +82,10 @@ class Artifacts:
         )
 
     def free(self, artifact_ids: set[str]) -> int:
-        """Remove payloads that nobody names any more; how many there were."""
-        return sum(self._folder.remove(artifact_id) for artifact_id in sorted(artifact_ids))
+        """Remove payloads that nobody names any more, durably; how many there were."""
+        freed = sum(self._folder.remove(artifact_id) for artifact_id in sorted(artifact_ids))
+        self._folder.sync()
+        return freed
 
     def total_bytes(self) -> int:
         found = (self._folder.stat(name) for name in self._folder.names())
@@ -105,13 +114,13 @@ def set_aside(
     if not large:
         return stored
     slim = copy.deepcopy(dict(stored))
-    references = []
+    named = []
     for each in large:
         payload, encoding = _payload(each)
         artifact_id = artifacts.put(payload)
         shown = _shown(each.text, artifact_id, cap_chars) if each.is_result else ""
         _replace_at(slim, each.path, shown)
-        references.append(
+        named.append(
             {
                 "path": list(each.path),
                 "sha256": artifact_id,
@@ -120,19 +129,30 @@ def set_aside(
                 "short": each.is_result,
             }
         )
-    slim["artifacts"] = references
+    slim["artifacts"] = named
     return slim
 
 
 def inline(data: Mapping[str, Json], artifacts: Artifacts, *, whole: bool) -> Mapping[str, Json]:
-    """The stored message with its payloads put back: all of them, or those shown in full."""
-    references = [each for each in data.get("artifacts", ()) if whole or not each["short"]]
-    if not references:
+    """The stored message with its payloads put back: all of them, or those shown in full.
+
+    A payload that is gone or changed is an error if the whole is wanted; in what is shown, a note
+    stands in its place, because one lost file must not cost the conversation.
+    """
+    wanted = [each for each in references(data) if whole or not each["short"]]
+    if not wanted:
         return data
     full = copy.deepcopy(dict(data))
-    for each in references:
-        payload = artifacts.get(each["sha256"])
-        _replace_at(full, tuple(each["path"]), _decoded(payload, each["encoding"]))
+    for each in wanted:
+        path = tuple(each["path"])
+        try:
+            _replace_at(full, path, _decoded(artifacts.get(each["sha256"]), each["encoding"]))
+        except (NotFound, StorageError) as error:
+            if whole:
+                raise
+            log.warning("%s", error.message)
+            with suppress(StorageError):
+                _replace_by_note(full, path, each["sha256"])
     if whole:
         del full["artifacts"]
     return full
@@ -140,7 +160,7 @@ def inline(data: Mapping[str, Json], artifacts: Artifacts, *, whole: bool) -> Ma
 
 def reference_ids(data: Mapping[str, Json]) -> set[str]:
     """The artifacts an entry names."""
-    return {each["sha256"] for each in data.get("artifacts", ())}
+    return {each["sha256"] for each in references(data)}
 
 
 def _large_strings(
@@ -192,7 +212,21 @@ def _shown(text: str, artifact_id: str, cap_chars: int) -> str:
 
 
 def _replace_at(value: Json, path: Path, new: str) -> None:
-    *steps, last = path
-    for step in steps:
-        value = value[step]
-    value[last] = new
+    try:
+        *steps, last = path
+        for step in steps:
+            value = value[step]
+        value[last] = new
+    except (KeyError, IndexError, TypeError, ValueError) as error:
+        raise StorageError(f"An artifact belongs at {path!r}, where nothing is.") from error
+
+
+def _replace_by_note(value: Json, path: Path, artifact_id: str) -> None:
+    note = f"[This was stored as artifact {artifact_id[:16]}, which is missing or damaged.]"
+    _replace_at(value, path, note)
+    part = value
+    for step in path[:-1]:
+        part = part[step]
+    if isinstance(part, dict) and part.get("type") == "image":  # a note is no image
+        part.clear()
+        part.update({"type": "text", "text": note})

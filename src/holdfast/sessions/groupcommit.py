@@ -3,35 +3,42 @@
 Whoever finds nobody writing leads: it writes everybody's drafts. The others sleep until theirs
 are done; the first of those who came too late for a batch leads the next one.
 
-Promise: nobody waits for ever, whoever fails or is interrupted, and a sync is shared by all who
-came during the one before (``tests/sessions/test_concurrent_appends.py``).
+Promise: nobody waits for ever, whoever fails or is interrupted wherever, nothing is written
+twice, and a sync is shared by all who came during the one before
+(``tests/sessions/test_concurrent_appends.py``).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from threading import Lock
-from typing import Generic, TypeVar
+from contextlib import suppress
+from threading import Lock, get_ident
+from typing import Final, Generic, TypeVar
 
-from holdfast.errors import HoldfastError, StorageError
+from holdfast.errors import HoldfastError, StorageError, UsageError
 
 __all__ = ["GroupCommit", "Ticket"]
 
 D = TypeVar("D")
 R = TypeVar("R")
 
+LOOK_UP_SECONDS: Final = 0.02
+"""How long a sleeper trusts that somebody will wake it. Ctrl-C can end a leader between any two
+instructions, also the two that would have told the others."""
+
 
 class Ticket(Generic[D, R]):
     """One caller's drafts on their way to the disk, and what became of them."""
 
-    __slots__ = ("drafts", "error", "leads", "results", "wake")
+    __slots__ = ("drafts", "error", "is_done", "is_taken", "results", "wake")
 
-    def __init__(self, drafts: list[D]) -> None:
+    def __init__(self, drafts: list[D], wake: Lock | None = None) -> None:
         self.drafts = drafts
         self.results: list[R] = []
         self.error: BaseException | None = None
-        self.leads = False
-        self.wake: Lock | None = None
+        self.is_taken = False
+        self.is_done = False
+        self.wake = wake
 
 
 class GroupCommit(Generic[D, R]):
@@ -44,7 +51,8 @@ class GroupCommit(Generic[D, R]):
         self._commit = commit
         self._waiting: list[Ticket[D, R]] = []
         self._lock = Lock()
-        self._is_led = False
+        self._leader = Lock()
+        self._leading_thread: int | None = None
 
     @property
     def waiting(self) -> int:
@@ -53,40 +61,43 @@ class GroupCommit(Generic[D, R]):
 
     def submit(self, drafts: list[D]) -> list[R]:
         """The results of these drafts, when they are committed."""
-        ticket: Ticket[D, R] = Ticket(drafts)
-        self._join(ticket)
-        if ticket.leads:
-            try:
-                with self._lock:
-                    batch, self._waiting = self._waiting, []
-                self._lead(batch)
-            finally:
-                self._pass_on()
+        if self._leading_thread == get_ident():
+            raise UsageError(
+                "An append was called in the middle of an append of the same thread.",
+                hint="Signal handlers must not append; let them set a flag instead.",
+            )
+        ticket: Ticket[D, R] = Ticket(drafts, _closed_lock() if self._leader.locked() else None)
+        try:
+            with self._lock:
+                self._waiting.append(ticket)
+            self._wait_or_lead(ticket)
+        finally:
+            self._step_out(ticket)
         if ticket.error is not None:
             raise ticket.error
         return ticket.results
 
-    def _join(self, ticket: Ticket[D, R]) -> None:
-        """Stand in line; return when the drafts are committed, or when it is our turn to lead."""
-        with self._lock:
-            self._waiting.append(ticket)
-            if not self._is_led:
-                self._is_led = ticket.leads = True
+    def _wait_or_lead(self, ticket: Ticket[D, R]) -> None:
+        while ticket.wake is not None and self._leader.locked():
+            ticket.wake.acquire(timeout=LOOK_UP_SECONDS)
+            if ticket.is_done:
                 return
-            ticket.wake = wake = Lock()
-            wake.acquire()
-        try:
-            wake.acquire()
-        except BaseException:  # Ctrl-C while asleep: nobody must wait for us
-            with self._lock:
-                if ticket in self._waiting:
-                    self._waiting.remove(ticket)
-            if ticket.leads:
-                self._pass_on()
-            raise
+        with self._leader:  # holding it is the leadership; leaving, in any way, ends it
+            if ticket.is_done:
+                return
+            if ticket.is_taken:
+                # Whoever took it is not writing any more and did not say what became of it.
+                ticket.error = _interrupted()
+                return
+            self._lead()
 
-    def _lead(self, batch: list[Ticket[D, R]]) -> None:
+    def _lead(self) -> None:
+        with self._lock:
+            batch, self._waiting = self._waiting, []
+            for ticket in batch:
+                ticket.is_taken = True
         try:
+            self._leading_thread = get_ident()
             self._commit(batch)
         except HoldfastError as error:
             for ticket in batch:
@@ -96,18 +107,31 @@ class GroupCommit(Generic[D, R]):
                 ticket.error = ticket.error or _interrupted()
             raise
         finally:
+            self._leading_thread = None
             for ticket in batch:
-                if ticket.wake is not None and not ticket.leads:
-                    ticket.wake.release()
+                ticket.is_done = True
+                _wake(ticket)
 
-    def _pass_on(self) -> None:
+    def _step_out(self, ticket: Ticket[D, R]) -> None:
+        """Leave nothing behind in the line, and let the first who stands there lead."""
         with self._lock:
-            self._is_led = bool(self._waiting)
-            if self._waiting:
-                following = self._waiting[0]
-                following.leads = True
-                if following.wake is not None:
-                    following.wake.release()
+            if not ticket.is_taken and ticket in self._waiting:
+                self._waiting.remove(ticket)
+            following = self._waiting[0] if self._waiting else None
+        if following is not None:
+            _wake(following)
+
+
+def _closed_lock() -> Lock:
+    lock = Lock()
+    lock.acquire()
+    return lock
+
+
+def _wake(ticket: Ticket[D, R]) -> None:
+    if ticket.wake is not None:
+        with suppress(RuntimeError):  # it is awake already
+            ticket.wake.release()
 
 
 def _interrupted() -> StorageError:

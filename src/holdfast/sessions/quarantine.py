@@ -43,8 +43,15 @@ class Quarantine:
             known.update(_key(damage) for damage in new)
         return new
 
+    def rename(self, session: str) -> None:
+        """Go along with the session when it gets another name."""
+        if self._folder.stat(self._name) is not None:
+            self._folder.rename(self._name, f"{session}.quarantine")
+
     def remove(self) -> None:
-        self._folder.remove(self._name)
+        """Go with the session, durably."""
+        if self._folder.remove(self._name):
+            self._folder.sync()
 
     def _load(self) -> set[tuple[int, str]]:
         if self._known is None:

@@ -25,6 +25,9 @@ from holdfast.types import Entry, Json
 
 __all__ = ["Damage", "Record", "decode", "encode", "scan", "written"]
 
+LONGEST_LINE: Final = 32 << 20
+"""Large payloads become artifacts before they get here; this bounds what one read can cost."""
+
 _START: Final = b'{"hf":'
 _CHECKSUM: Final = re.compile(rb',"crc":"([0-9a-f]{8})"\}')
 _CHECKSUM_LENGTH: Final = len(b',"crc":"01234567"}')
@@ -50,6 +53,11 @@ def encode(entry: Entry) -> bytes:
     )
     content = {**entry.extra, "data": entry.data} if entry.extra else {"data": entry.data}
     body = envelope.encode() + b"," + _json(content, entry.type).replace(_START, b'{ "hf":')[1:-1]
+    if len(body) > LONGEST_LINE:
+        raise InvalidMessage(
+            f"This {entry.type} entry is {len(body):,} bytes; the most is {LONGEST_LINE:,}.",
+            hint="Append it in parts, or store the payload elsewhere and append its address.",
+        )
     return b'%b,"crc":"%08x"}\n' % (body, zlib.crc32(body))
 
 
@@ -127,6 +135,7 @@ def scan(
     reason ``torn``.
     """
     rest = b""
+    unfinished: list[bytes] = []  # joined once: a line may be many blocks long
     line_start = start
     position = start
     while position < end:
@@ -134,13 +143,18 @@ def scan(
         if not chunk:
             break
         position += len(chunk)
-        *lines, rest = (rest + chunk).split(b"\n")
+        if b"\n" not in chunk:
+            unfinished.append(chunk)
+            continue
+        *lines, rest = b"".join([rest, *unfinished, chunk]).split(b"\n")
+        unfinished = []
         for line in lines:
             if (record := _intact(line, line_start)) is not None:
                 yield record
             elif line:
                 yield from _debris(line, line_start, torn=False)
             line_start += len(line) + 1
+    rest = b"".join([rest, *unfinished])
     if (record := _intact(rest, line_start)) is not None:
         yield record
     elif rest:
@@ -166,12 +180,9 @@ def _intact(line: bytes, offset: int) -> Record | None:
 
     Called once per line of a file of any size, hence no regular expression for the checksum.
     """
-    if line[-_CHECKSUM_LENGTH:-10] != b',"crc":"':
+    if line[-_CHECKSUM_LENGTH:-10] != b',"crc":"' or line[-2:] != b'"}':
         return None
-    try:
-        if zlib.crc32(line[:-_CHECKSUM_LENGTH]) != int(line[-10:-2], 16):
-            return None
-    except ValueError:
+    if line[-10:-2] != b"%08x" % zlib.crc32(line[:-_CHECKSUM_LENGTH]):
         return None
     return _record(line, offset)
 
@@ -201,7 +212,7 @@ def _salvage(line: bytes, offset: int) -> Iterator[Record]:
         for found in _CHECKSUM.finditer(line, start, limit):
             checksum = zlib.crc32(memoryview(line)[checked : found.start()], checksum)
             checked = found.start()
-            if checksum == int(found[1], 16):
+            if found[1] == b"%08x" % checksum:
                 record = _record(line[start : found.end()], offset + start)
                 if record is not None:
                     yield record

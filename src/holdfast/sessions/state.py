@@ -7,13 +7,19 @@ after reading it at once (``tests/sessions/test_state.py``). Pure.
 
 from __future__ import annotations
 
+import json
+import logging
+import zlib
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field
 
 from holdfast.sessions.records import Record
+from holdfast.sessions.shapes import problem_with
 from holdfast.types import GENESIS, Json
 
 __all__ = ["SCHEMA", "State"]
+
+log = logging.getLogger("holdfast.sessions")
 
 SCHEMA = 1
 
@@ -52,17 +58,22 @@ class State:
     forked_from: Mapping[str, Json] | None = None
     reset_offset: int | None = None
     """Where the last marker stands that emptied the view."""
+    earlier_offsets: dict[str, int] = field(default_factory=dict)
+    """Where the entries stand that the compaction shows from before its cut, once found."""
 
-    def to_json(self) -> dict[str, Json]:
-        return asdict(self)
+    def to_bytes(self) -> bytes:
+        """The state as it is saved, with a checksum."""
+        text = json.dumps(asdict(self)).encode()
+        return b"%b\n%08x\n" % (text, zlib.crc32(text))
 
     @classmethod
-    def from_json(cls, stored: Mapping[str, Json]) -> State | None:
-        """The state that was saved, or None if another version saved it."""
-        names = {each.name for each in fields(cls)}
-        if stored.get("schema") != SCHEMA or set(stored) != names:
+    def from_bytes(cls, saved: bytes) -> State | None:
+        """The state that was saved; None if it was not us, not this version, or not all of it."""
+        text, _, checksum = saved.partition(b"\n")
+        if checksum != b"%08x\n" % zlib.crc32(text):
             return None
-        return cls(**stored)
+        stored = json.loads(text)
+        return cls(**stored) if stored.get("schema") == SCHEMA else None
 
     def advance(self, record: Record) -> None:
         """Take one more record into account."""
@@ -82,6 +93,9 @@ class State:
 
     def _advance_by_data(self, record: Record) -> None:
         data = record.entry().data
+        if (problem := problem_with(record.type, data)) is not None:
+            log.warning("entry %s (%s) is left out: %s", record.id, record.type, problem)
+            return
         match record.type:
             case "compaction":
                 self.cycle = record.id

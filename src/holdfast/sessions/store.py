@@ -10,12 +10,19 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from dataclasses import asdict, dataclass, replace
 from typing import Final, Literal
 
 from holdfast.disk import Directory, FileLock
-from holdfast.errors import NotFound, StorageError, UsageError, did_you_mean
+from holdfast.errors import (
+    NotFound,
+    PolicyRefused,
+    SessionGone,
+    StorageError,
+    UsageError,
+    did_you_mean,
+)
 from holdfast.events import EventBus, TranscriptDamaged
 from holdfast.ports import Clock, Ids
 from holdfast.scope import check_name
@@ -27,6 +34,7 @@ from holdfast.sessions.artifacts import (
     set_aside,
 )
 from holdfast.sessions.quarantine import Quarantine
+from holdfast.sessions.state import State
 from holdfast.sessions.transcript import Draft, Transcript, Verification
 from holdfast.sessions.view import compute_view
 from holdfast.types import Entry, Json, Message, View
@@ -51,6 +59,8 @@ class SessionSummary:
     goal: str | None
     is_closed: bool
     forked_from: str | None
+    problem: str | None = None
+    """Why it cannot be read, if it cannot."""
 
     def to_json(self) -> dict[str, Json]:
         return asdict(self)
@@ -101,18 +111,26 @@ class Store:
         """The transcript, and whether it had to be made."""
         check_name(name)
         transcript = self._transcript(name)
-        if self._folder.stat(name + _ENDING) is not None and transcript.state().entries:
-            return transcript, False
+        with suppress(SessionGone):  # not there, or deleted this moment
+            if transcript.state().entries:
+                return transcript, False
         return transcript, transcript.create([Draft(type="session", data=header)])
 
     def summaries(self) -> list[SessionSummary]:
         """All sessions, the most recently used first."""
-        found = [self.summary(self._transcript(name)) for name in self.names()]
+        found = []
+        for name in self.names():
+            with suppress(SessionGone):  # deleted or renamed this moment
+                found.append(self._summary(self._transcript(name)))
         return sorted(found, key=lambda each: (each.last_at or "", each.name), reverse=True)
 
-    def summary(self, transcript: Transcript) -> SessionSummary:
-        state = transcript.state()
-        transcript.close()
+    def _summary(self, transcript: Transcript) -> SessionSummary:
+        problem = None
+        try:
+            state = transcript.state()
+            transcript.close()
+        except (PolicyRefused, StorageError) as error:  # one bad file must not hide the others
+            state, problem = State(), error.message
         return SessionSummary(
             name=transcript.name,
             entries=state.entries,
@@ -124,6 +142,7 @@ class Store:
             goal=state.goal,
             is_closed=state.closed,
             forked_from=(state.forked_from or {}).get("session"),
+            problem=problem,
         )
 
     def tombstone(self, name: str) -> Tombstone | None:
@@ -200,9 +219,10 @@ class Store:
             fork.exclusive(),
         ):
             self._must_be_free(target)
-            self._folder.replace(target + _ENDING, original.lines_until(entry_id))
             marker = {"kind": "fork", "session": source, "entry": entry_id}
-            fork.append([Draft(type="marker", data=marker)])
+            lines = original.lines_of_fork(entry_id, marker)
+            self._folder.replace(target + _ENDING, lines)
+            self._folder.sync_way()
         fork.close()
         original.close()
 
@@ -214,6 +234,7 @@ class Store:
             self._must_be_free(target)
             self._bury(transcript, what="renamed", to=target)
             transcript.forget_file()
+            self._quarantine_of(name).rename(target)
             self._folder.rename(name + _ENDING, target + _ENDING)
 
     def delete(self, name: str) -> tuple[int, int]:
@@ -225,25 +246,31 @@ class Store:
             transcript.exclusive(),
         ):
             entries = transcript.entries()
+            named = {each for entry in entries for each in reference_ids(entry.data)}
+            named -= self._named_elsewhere(named, besides=name)
             self._bury(transcript, what="deleted")
             transcript.forget_file()
             self._folder.remove(name + _ENDING)
             self._folder.sync()
             self._quarantine_of(name).remove()
-            named = {each for entry in entries for each in reference_ids(entry.data)}
-            freed = self.artifacts.free(named - self._named_elsewhere(named))
+            freed = self.artifacts.free(named)
         return len(entries), freed
 
     def quarantined(self) -> list[str]:
         """The sessions of which damaged bytes were set aside."""
         return [name.removesuffix(".quarantine") for name in self._quarantine.names()]
 
-    def _named_elsewhere(self, artifact_ids: set[str]) -> set[str]:
-        """Those of the artifacts that a remaining transcript names, damaged lines included."""
+    def _named_elsewhere(self, artifact_ids: set[str], *, besides: str) -> set[str]:
+        """Those of the artifacts that another transcript names, damaged lines included."""
         left = set(artifact_ids)
         for name in self.names():
-            if left:
-                left -= self._transcript(name).mentions(left)
+            if left and name != besides:
+                try:
+                    left -= self._transcript(name).mentions(left)
+                except SessionGone:
+                    continue
+                except (PolicyRefused, StorageError):
+                    return artifact_ids  # it cannot be read, so it may name any of them
         return artifact_ids - left
 
     def _bury(

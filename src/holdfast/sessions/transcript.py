@@ -1,8 +1,9 @@
 """One conversation on disk: append-only, durable when it returns, shared by processes.
 
-An append joins whatever other threads are appending (one write, one sync for all of them).
-Under the session's lock the appender reads only what others appended since, repairs a torn
-tail, writes its batch and syncs once; so the cost of an append does not grow with history.
+An append joins whatever other threads are appending (``groupcommit``). Under the session's lock
+the appender reads only what others appended since, repairs a torn tail, writes its batch and
+syncs once; so the cost of an append does not grow with history. Readers take no lock, unless
+they meet something that is no record: then they look again while nobody writes.
 
 Promises: an acknowledged entry survives ``kill -9`` and power loss
 (``tests/sessions/test_kill.py``, ``test_power_loss.py``); concurrent appenders lose nothing
@@ -13,7 +14,6 @@ opening reads the tail, not the file (``test_large_transcripts.py``).
 from __future__ import annotations
 
 import copy
-import json
 import logging
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -28,12 +28,12 @@ from holdfast.errors import HoldfastError, NotFound, SessionGone, StorageError, 
 from holdfast.ports import Clock, Ids
 from holdfast.sessions.groupcommit import GroupCommit, Ticket
 from holdfast.sessions.quarantine import Quarantine
+from holdfast.sessions.reading import Reading, Window
 from holdfast.sessions.records import Damage, Record, encode, scan, written
 from holdfast.sessions.state import State
-from holdfast.sessions.view import needed_before
 from holdfast.types import Entry, EntryType, Json
 
-__all__ = ["Draft", "Transcript", "Verification", "Window"]
+__all__ = ["Draft", "Transcript", "Verification"]
 
 log = logging.getLogger("holdfast.sessions")
 
@@ -58,15 +58,6 @@ class Draft:
             raise UsageError(f"{self.type!r} is not an entry type: use a-z, 0-9, '_', '.', '-'.")
         if self.id is not None and not _SAFE_ID.fullmatch(self.id):
             raise UsageError(f"{self.id!r} is not an entry id: use A-Z, a-z, 0-9, '_', '.', '-'.")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Window:
-    """What a view is computed from: the newest compaction, what it still shows, and the tail."""
-
-    compaction: Entry | None
-    earlier: tuple[Entry, ...]
-    tail: tuple[Entry, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,66 +103,68 @@ class Transcript:
         self._on_damage = on_damage
         self._commits = GroupCommit(self._commit)
         self._mutex = RLock()
+        self._depth = 0
         self._file: GrowingFile | None = None
         self._inode = 0
         self._size = 0
         self._state = State()
+        self._window: Window | None = None
         self._is_unterminated = False
-        self._depth = 0
+        self._is_name_durable = False
         self._saved_end = 0
-        self._window: list[Entry] | None = None
-        self._compaction: Entry | None = None
-        self._earlier: tuple[Entry, ...] = ()
+        self._unsynced_tail: tuple[int, bytes] | None = None
+        self._untold: list[Damage] = []
 
     @property
     def file_name(self) -> str:
         return f"{self.name}.jsonl"
 
+    @property
+    def _state_name(self) -> str:
+        return f"{self.name}.state.json"
+
     # ── reading ─────────────────────────────────────────────────────────────────────────────
 
     def state(self) -> State:
         """The counters now, including what other processes appended."""
-        with self._mutex:
-            self._refresh()
-            return copy.copy(self._state)
+        with self._refreshed():
+            return copy.deepcopy(self._state)
 
     def entries(self, *, last: int | None = None) -> list[Entry]:
         """Every intact entry in order, or only the ``last`` few, read from the end."""
-        with self._mutex:
-            self._refresh()
+        with self._refreshed() as reading:
             if last is not None:
-                found = [record.entry() for record in islice(self._backwards(), last)]
+                found = [record.entry() for record in islice(reading.backwards(), max(0, last))]
             else:
-                found = [record.entry() for record in self._records()]
+                found = [record.entry() for record in reading.records()]
         return sorted(found, key=lambda entry: entry.seq)
 
     def find(self, entry_id: str) -> Entry:
         """The entry of that id; the newest are found first."""
-        with self._mutex:
-            self._refresh()
-            return self._record(entry_id).entry()
+        with self._refreshed() as reading:
+            return self._found(reading, entry_id).entry()
 
     def window(self) -> Window:
         """What the view is computed from; reads no more of the file than the view shows."""
-        with self._mutex:
-            self._refresh()
+        with self._refreshed() as reading:
             if self._window is None:
-                self._load_window()
-            assert self._window is not None
+                known = self._state.earlier_offsets
+                self._window = reading.window(self._state)
+                if self._state.earlier_offsets != known:
+                    self._saved_end = -1  # worth saving: the next to open need not search
             return Window(
-                compaction=self._compaction,
-                earlier=self._earlier,
-                tail=tuple(self._window),
+                compaction=self._window.compaction,
+                earlier=self._window.earlier,
+                tail=list(self._window.tail),
             )
 
-    def lines_until(self, entry_id: str) -> bytes:
-        """The intact lines up to and including that entry, as they stand in the file."""
-        with self._mutex:
-            self._refresh()
-            cut = self._record(entry_id)
-            return b"".join(
-                record.line + b"\n" for record in self._records() if record.seq <= cut.seq
-            )
+    def lines_of_fork(self, entry_id: str, marker: Mapping[str, Json]) -> bytes:
+        """The intact lines up to that entry as they stand in the file, and a marker behind."""
+        with self._refreshed() as reading:
+            cut = self._found(reading, entry_id)
+            lines = [each.line + b"\n" for each in reading.records() if each.seq <= cut.seq]
+        draft = Draft(type="marker", data=marker)
+        return b"".join([*lines, *map(encode, self._entries_for([draft], cut.id, cut.seq + 1))])
 
     def mentions(self, words: set[str]) -> set[str]:
         """Those of the words that stand anywhere in the file, damaged lines included."""
@@ -201,7 +194,8 @@ class Transcript:
                 else:
                     ids.add(each.id)
                     seqs.add(each.seq)
-            self._report(damages)
+            self._set_aside(damages)
+        self._tell_damage()
         return Verification(
             session=self.name,
             entries=len(ids),
@@ -213,89 +207,15 @@ class Transcript:
             quarantine=self._quarantine.path if damages else None,
         )
 
-    def _records(self) -> Iterator[Record]:
-        seen: set[str] = set()
-        for each in scan(self._opened.read, 0, self._state.end):
-            if isinstance(each, Record) and each.id not in seen:
-                seen.add(each.id)
-                yield each
-
-    def _backwards(self) -> Iterator[Record]:
-        """Intact records from the newest to the oldest, block by block."""
-        position = self._state.end
-        rest = b""
-        while position > 0:
-            start = max(0, position - _BLOCK)
-            data = self._opened.read(start, position - start) + rest
-            # The first line of a block may begin in the block before it.
-            cut = 0 if start == 0 else data.find(b"\n") + 1 or len(data)
-            rest, lines = data[:cut], data[cut:]
-            position = start
-            yield from reversed(
-                [each for each in _scan_bytes(lines, start + cut) if isinstance(each, Record)]
+    def _found(self, reading: Reading, entry_id: str) -> Record:
+        if (record := reading.find(entry_id)) is None:
+            raise NotFound(
+                f"Session {self.name!r} has no entry {entry_id!r}.",
+                hint=f"Run: holdfast sessions show {self.name}",
             )
+        return record
 
-    def _record(self, entry_id: str) -> Record:
-        for record in self._backwards():
-            if record.id == entry_id:
-                return record
-        raise NotFound(
-            f"Session {self.name!r} has no entry {entry_id!r}.",
-            hint=f"Run: holdfast sessions show {self.name}",
-        )
-
-    # ── the part of the file that the view shows ────────────────────────────────────────────
-
-    def _load_window(self) -> None:
-        self._compaction, self._earlier = None, ()
-        cycle, reset = self._state.cycle_offset, self._state.reset_offset
-        if reset is not None and (cycle is None or reset > cycle):
-            start = reset
-        elif cycle is not None:
-            self._compaction = self._entry_at(cycle)
-            start = self._cut_of(self._compaction)
-            self._earlier = self._find_all(set(needed_before(self._compaction)))
-        else:
-            start = 0
-        seen: set[str] = set()
-        window = []
-        for each in scan(self._opened.read, start, self._state.end):
-            if isinstance(each, Record) and each.id not in seen:
-                seen.add(each.id)
-                window.append(each.entry())
-        self._window = sorted(window, key=lambda entry: entry.seq)
-
-    def _find_all(self, wanted: set[str]) -> tuple[Entry, ...]:
-        """Those of the wanted entries that there are; reads back no further than it must."""
-        found: list[Entry] = []
-        for record in self._backwards() if wanted else ():
-            if record.id in wanted:
-                wanted = wanted - {record.id}
-                found.append(record.entry())
-                if not wanted:
-                    break
-        return tuple(reversed(found))
-
-    def _entry_at(self, offset: int) -> Entry:
-        for each in scan(self._opened.read, offset, self._state.end):
-            if isinstance(each, Record):
-                return each.entry()
-        raise NotFound(f"Session {self.name!r} has no entry at byte {offset}.")
-
-    def _cut_of(self, compaction: Entry) -> int:
-        """Where the tail begins: at the first kept entry, else behind the watermark."""
-        first_kept = compaction.data.get("first_kept")
-        if first_kept is not None:
-            return self._record(first_kept).offset
-        watermark = compaction.data.get("watermark", compaction.seq)
-        start = self._state.end
-        for record in self._backwards():
-            if record.seq <= watermark:
-                break
-            start = record.offset
-        return start
-
-    # ── opening and catching up ─────────────────────────────────────────────────────────────
+    # ── opening and closing ─────────────────────────────────────────────────────────────────
 
     def create(self, drafts: Iterable[Draft]) -> bool:
         """Make the file with its first entries, unless it has some; whether it was made."""
@@ -306,35 +226,36 @@ class Transcript:
                 return False
             ticket: Ticket[Draft, Entry] = Ticket(list(drafts))
             self._write([ticket])
-            self._folder.sync()
-            return ticket.error is None
+            return True
 
     @contextmanager
     def exclusive(self) -> Iterator[None]:
         """Nobody else, in this process or another, changes the session meanwhile."""
         with self._mutex:
-            self._hold()
+            before = self._depth
             try:
+                self._hold()
                 yield
             finally:
-                self._let_go()
+                self._let_go(before)
 
     def _hold(self) -> None:
         """Take the lock between processes, once however deep the calls (under the mutex)."""
-        if self._depth == 0:
-            self._lock.acquire()
         self._depth += 1
+        if self._depth == 1:
+            self._lock.acquire()
 
-    def _let_go(self) -> None:
-        self._depth -= 1
-        if self._depth == 0:
+    def _let_go(self, depth: int) -> None:
+        """Back to that depth; in a ``finally``, wherever ``_hold`` was interrupted."""
+        self._depth = depth
+        if depth == 0:
             self._lock.release()
 
     def close(self) -> None:
         """Save the counters and let go of the file. The next call opens it again."""
         with self._mutex:
             if self._file is not None:
-                if self._state.end != self._saved_end:
+                if self._state.end != self._saved_end and self._is_current():
                     self._save_state()
                 self._file.close()
                 self._file = None
@@ -344,16 +265,27 @@ class Transcript:
     def forget_file(self) -> None:
         """Let go of a file that is about to be renamed or removed, and of its counters."""
         self._distrust()
-        self._folder.remove(f"{self.name}.state.json")
+        self._folder.remove(self._state_name)
+
+    def _is_current(self) -> bool:
+        """Whether our file still has our name."""
+        found = self._folder.stat(self.file_name)
+        return found is not None and found.inode == self._inode
 
     def _save_state(self) -> None:
         """Write the counters beside the transcript. Only to save time: they can be derived."""
         self._saved_end = self._state.end
-        saved = json.dumps(self._state.to_json(), ensure_ascii=False).encode("utf-8", "replace")
         try:
-            self._folder.replace(f"{self.name}.state.json", saved, durable=False)
+            self._folder.replace(self._state_name, self._state.to_bytes(), durable=False)
         except StorageError as error:
             log.info("session %s: counters not saved: %s", self.name, error.message)
+
+    def _saved_state(self) -> State | None:
+        state = State.from_bytes(self._folder.read(self._state_name) or b"")
+        if state is None or state.end > self._size:
+            return None
+        last = Reading(self._opened.read, state.end).at(state.last_offset, state.last_id)
+        return state if last is not None else None
 
     def _open(self, *, create: bool = False) -> None:
         """Open the file, or open it again if another file has taken its name."""
@@ -370,37 +302,56 @@ class Transcript:
             self._file.close()
         self._file = self._folder.open_growing(self.file_name, create=create)
         self._inode, self._size = self._file.inode, self._file.size()
+        self._is_name_durable = False
         self._start_over()
 
-    def _start_over(self) -> None:
+    def _start_over(self, *, believe_saved: bool = True) -> None:
         """Forget what was read; begin with the saved counters if they fit the file."""
         self._window = None
         self._is_unterminated = False
-        self._state = self._saved_state() or State()
+        self._unsynced_tail = None
+        self._state = (self._saved_state() if believe_saved else None) or State()
         self._saved_end = self._state.end
 
-    def _saved_state(self) -> State | None:
-        try:
-            saved = json.loads(self._folder.read(f"{self.name}.state.json") or b"null")
-        except ValueError:
-            return None
-        state = State.from_json(saved) if isinstance(saved, dict) else None
-        if state is None or state.end > self._size:
-            return None
-        for each in scan(self._opened.read, state.last_offset, state.end):
-            return state if isinstance(each, Record) and each.id == state.last_id else None
-        return None
+    def _distrust(self) -> None:
+        """After a failure only the disk knows the truth: read it again next time."""
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+        self._window, self._state = None, State()
 
-    def _refresh(self) -> None:
-        """Take in what was appended since. Waits for a writer only if it caught one halfway."""
-        self._open()
-        if not self._catch_up(under_lock=False):
-            with self.exclusive():
-                self._open()
-                self._start_over()
-                self._catch_up(under_lock=True)
+    @property
+    def _opened(self) -> GrowingFile:
+        assert self._file is not None, "call _open() first"
+        return self._file
 
-    def _catch_up(self, *, under_lock: bool) -> bool:
+    # ── catching up with other writers, and with damage ─────────────────────────────────────
+
+    @contextmanager
+    def _refreshed(self) -> Iterator[Reading]:
+        """Everything that was appended until now. Waits for a writer only if it caught one."""
+        with self._mutex:
+            self._open()
+            if not (self._is_tail_as_read() and self._catch_up(under_lock=False)):
+                with self.exclusive():
+                    self._open()
+                    self._start_over()
+                    self._catch_up(under_lock=True, must_repair=False)
+            yield Reading(self._opened.read, self._state.end)
+        self._tell_damage()
+
+    def _is_tail_as_read(self) -> bool:
+        """Whether the last bytes we read are still there.
+
+        Read without the lock, they may not have been synced yet: their writer may have failed
+        and taken them back, and others may stand in their place.
+        """
+        if self._unsynced_tail is None:
+            return True
+        offset, tail = self._unsynced_tail
+        return self._opened.read(offset, len(tail)) == tail
+
+    def _catch_up(self, *, under_lock: bool, must_repair: bool = True) -> bool:
         """Account for every byte of the file; under the lock, also for damage.
 
         False without the lock if there is anything but new records: a torn line may be one
@@ -408,7 +359,7 @@ class Transcript:
         """
         size = self._size
         if size < self._state.end:  # a failed write was taken back, or the file was cut
-            self._window, self._state = None, State()
+            self._start_over(believe_saved=False)
         if size == self._state.end:
             return True
         is_whole = self._state.end == 0
@@ -421,36 +372,51 @@ class Transcript:
                     return False
             elif not is_whole and each.seq <= self._state.last_seq:
                 # A number that was there before: only a look at the whole file can tell why.
-                self._window, self._state = None, State()
-                return self._catch_up(under_lock=under_lock)
+                self._start_over(believe_saved=False)
+                return self._catch_up(under_lock=under_lock, must_repair=must_repair)
             elif each.id not in seen:
                 seen.add(each.id)
                 self._accept(each)
-        self._settle(size, damages)
+                self._unsynced_tail = None if under_lock else (each.end - 18, each.line[-18:])
+        self._settle(size, damages, must_repair=must_repair)
         return True
 
-    def _settle(self, size: int, damages: list[Damage]) -> None:
+    def _settle(self, size: int, damages: list[Damage], *, must_repair: bool) -> None:
         """Quarantine what is damaged, cut a torn tail off, and stand at the end of the file."""
-        self._report(damages)
-        if damages and damages[-1].reason == "torn":
-            size = damages[-1].offset
-            self._opened.truncate(size)
+        try:
+            self._set_aside(damages)
+            if damages and damages[-1].reason == "torn":
+                self._opened.truncate(damages[-1].offset)
+                size = damages[-1].offset
+        except StorageError:
+            if must_repair:
+                raise
+            # A full disk must not keep anybody from reading; the next append will repair.
+            if damages[-1].reason == "torn":
+                size = damages[-1].offset
         self._state.end = size
         self._is_unterminated = size > 0 and self._opened.read(size - 1, 1) != b"\n"
 
-    def _report(self, damages: list[Damage]) -> None:
-        new = self._quarantine.keep(damages, at=self._clock.now().isoformat()) if damages else []
-        if new:
-            lost = sum(len(damage.data) for damage in new)
-            log.warning(
-                "session %s: %d damaged region(s), %d bytes, kept in %s; "
-                "the entries around them are intact",
-                self.name,
-                len(new),
-                lost,
-                self._quarantine.path,
-            )
-            self._on_damage(self.name, len(new), lost, self._quarantine.path)
+    def _set_aside(self, damages: list[Damage]) -> None:
+        if damages:
+            self._untold += self._quarantine.keep(damages, at=self._clock.now().isoformat())
+
+    def _tell_damage(self) -> None:
+        """Told when no lock is held any more: a listener may well want to append."""
+        if not self._untold:
+            return
+        with self._mutex:
+            told, self._untold = self._untold, []
+        lost = sum(len(damage.data) for damage in told)
+        log.warning(
+            "session %s: %d damaged region(s), %d bytes, kept in %s; "
+            "the entries around them are intact",
+            self.name,
+            len(told),
+            lost,
+            self._quarantine.path,
+        )
+        self._on_damage(self.name, len(told), lost, self._quarantine.path)
 
     def _accept(self, record: Record) -> None:
         self._state.advance(record)
@@ -459,31 +425,33 @@ class Transcript:
             if entry.type == "compaction" or entry.data.get("kind") == "reset":
                 self._window = None  # the view begins elsewhere now
             else:
-                self._window.append(entry)
-
-    @property
-    def _opened(self) -> GrowingFile:
-        assert self._file is not None, "call _open() first"
-        return self._file
+                self._window.tail.append(entry)
 
     # ── appending ───────────────────────────────────────────────────────────────────────────
 
     def append(self, drafts: Iterable[Draft]) -> list[Entry]:
         """The entries, in order, on disk. All of them or, if the disk refuses, none."""
-        return self._commits.submit(list(drafts))
+        try:
+            return self._commits.submit(list(drafts))
+        finally:
+            if self._untold:
+                self._tell_damage()
 
     def _commit(self, batch: list[Ticket[Draft, Entry]]) -> None:
         with self._mutex:
-            self._hold()
+            before = self._depth
             try:
+                self._hold()
                 self._open()
+                if not self._is_tail_as_read():
+                    self._start_over()
                 self._catch_up(under_lock=True)
                 self._write(batch)
             except BaseException:
                 self._distrust()
                 raise
             finally:
-                self._let_go()
+                self._let_go(before)
 
     def _write(self, batch: list[Ticket[Draft, Entry]]) -> None:
         """One write and one sync for all; drafts that cannot be encoded fail only their caller."""
@@ -529,20 +497,15 @@ class Transcript:
         return entries
 
     def _take_in(self, records: list[Record], end: int) -> None:
+        if not self._is_name_durable:
+            # Whoever made the file or its folders may have died before their names were durable.
+            self._folder.sync()
+            self._folder.sync_way()
+            self._is_name_durable = True
         for record in records:
             self._accept(record)
         self._state.end = end
         self._is_unterminated = False
+        self._unsynced_tail = None
         if end - self._saved_end >= SAVE_STATE_EVERY_BYTES:
             self._save_state()
-
-    def _distrust(self) -> None:
-        """After a failure only the disk knows the truth: read it again next time."""
-        if self._file is not None:
-            self._file.close()
-            self._file = None
-        self._window, self._state = None, State()
-
-
-def _scan_bytes(data: bytes, start: int) -> Iterator[Record | Damage]:
-    return scan(lambda offset, length: data[offset - start :][:length], start, start + len(data))

@@ -18,6 +18,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
+from holdfast.sessions.shapes import message_of, problem_with, references
 from holdfast.types import GENESIS, Entry, Json, Message, Part, Text, ToolResult, View, ViewItem
 
 __all__ = ["compute_view", "needed_before"]
@@ -59,7 +60,7 @@ def _shown_instead(entries: Iterable[Entry]) -> dict[str, dict[int, str]]:
     """For each pruned entry, the text to show per part. Later decisions win."""
     shown: dict[str, dict[int, str]] = {}
     for entry in entries:
-        if entry.type == "prune":
+        if entry.type == "prune" and problem_with("prune", entry.data) is None:
             for change in entry.data.get("shown", ()):
                 shown.setdefault(change["entry"], {})[change["part"]] = change["text"]
     return shown
@@ -70,7 +71,7 @@ def _item(
 ) -> list[ViewItem]:
     if entry is None or entry.type not in {"message", "recall", "marker"}:
         return []
-    if (message := entry.message) is None:
+    if (message := message_of(entry)) is None:
         return []
     changes = shown.get(entry.id, {})
     if changes:
@@ -86,9 +87,13 @@ def _item(
             message=message,
             stands_for=(entry.id,),
             kind="pin" if kind == "pin" else _KINDS[entry.type],
-            shortened=bool(changes) or bool(entry.data.get("artifacts")),
+            shortened=bool(changes) or _is_short(entry),
         )
     ]
+
+
+def _is_short(entry: Entry) -> bool:
+    return any(each["short"] for each in references(entry.data))
 
 
 _KINDS: Mapping[str, Json] = {"message": "message", "recall": "recall", "marker": "marker"}

@@ -1,0 +1,141 @@
+"""Finding things in a transcript file without reading more of it than needed.
+
+Promise: a view reads from the newest compaction's cut on, plus the few earlier entries it still
+shows, whose places are remembered (``tests/sessions/test_large_transcripts.py``); one damaged
+entry never costs the others (``tests/sessions/test_damaged_transcripts.py``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Final
+
+from holdfast.sessions.records import Damage, Record, scan
+from holdfast.sessions.state import State
+from holdfast.sessions.view import needed_before
+from holdfast.types import Entry
+
+__all__ = ["Reading", "Window"]
+
+_BLOCK: Final = 1 << 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Window:
+    """What a view is computed from: the newest compaction, what it still shows, and the tail."""
+
+    compaction: Entry | None = None
+    earlier: tuple[Entry, ...] = ()
+    tail: list[Entry] = field(default_factory=list)
+
+
+class Reading:
+    """The first ``end`` bytes of a transcript."""
+
+    def __init__(self, read: Callable[[int, int], bytes], end: int) -> None:
+        self._read = read
+        self._end = end
+
+    def records(self, start: int = 0) -> Iterator[Record]:
+        """Every intact record in file order, each id once."""
+        seen: set[str] = set()
+        for each in scan(self._read, start, self._end):
+            if isinstance(each, Record) and each.id not in seen:
+                seen.add(each.id)
+                yield each
+
+    def backwards(self) -> Iterator[Record]:
+        """Intact records from the newest to the oldest, block by block."""
+        position = self._end
+        rest: list[bytes] = []  # of the line that begins further ahead, last piece first
+        while position > 0:
+            start = max(0, position - _BLOCK)
+            data = self._read(start, position - start)
+            position = start
+            # The first line of a block may begin in the block before it.
+            cut = 0 if start == 0 else data.find(b"\n") + 1
+            if start and not cut:
+                rest.append(data)
+                continue
+            lines = b"".join([data[cut:], *reversed(rest)])
+            rest = [data[:cut]]
+            yield from reversed(
+                [each for each in _scan_bytes(lines, start + cut) if isinstance(each, Record)]
+            )
+
+    def find(self, entry_id: str) -> Record | None:
+        """The record of that id; the newest are looked at first."""
+        return next((record for record in self.backwards() if record.id == entry_id), None)
+
+    def at(self, offset: int, entry_id: str | None = None) -> Record | None:
+        """The record that stands there, if one does, and if it has that id."""
+        for each in scan(self._read, offset, self._end, block=1 << 16):
+            is_it = isinstance(each, Record) and entry_id in (None, each.id)
+            return each if is_it and isinstance(each, Record) else None
+        return None
+
+    def window(self, state: State) -> Window:
+        """What the view shows now. Remembers in ``state`` where earlier entries stand."""
+        cycle, reset = state.cycle_offset, state.reset_offset
+        if reset is not None and (cycle is None or reset > cycle):
+            return Window(tail=self._tail(reset))
+        found = self.at(cycle) if cycle is not None else None
+        if found is None:  # no compaction yet, or its bytes were damaged since
+            return Window(tail=self._tail(0))
+        compaction = found.entry()
+        earlier = self._earlier(set(needed_before(compaction)), state)
+        start = self._cut_of(compaction, found)
+        return Window(compaction=compaction, earlier=earlier, tail=self._tail(start))
+
+    def _tail(self, start: int) -> list[Entry]:
+        entries = [record.entry() for record in self.records(start)]
+        return sorted(entries, key=lambda entry: entry.seq)
+
+    def _cut_of(self, compaction: Entry, record: Record) -> int:
+        """Where the tail begins: at the first kept entry, else behind the watermark."""
+        first_kept = compaction.data.get("first_kept")
+        if first_kept is not None and (kept := self.find(first_kept)) is not None:
+            return kept.offset
+        # Nothing was kept, or what was kept first is damaged: what came later is still there.
+        watermark = compaction.data.get("watermark")
+        start = record.offset
+        for each in self.backwards():
+            if each.seq <= (watermark if watermark is not None else record.seq):
+                break
+            start = each.offset
+        return start
+
+    def _earlier(self, wanted: set[str], state: State) -> tuple[Entry, ...]:
+        """The entries shown from before the cut, and the prunes that shorten them."""
+        if not wanted:
+            return ()
+        known = [self.at(offset, each) for each, offset in state.earlier_offsets.items()]
+        if wanted <= {record.id for record in known if record is not None}:
+            found = [record for record in known if record is not None]
+        else:
+            found = list(self._search(wanted))
+            state.earlier_offsets = {record.id: record.offset for record in found}
+        return tuple(record.entry() for record in sorted(found, key=lambda each: each.seq))
+
+    def _search(self, wanted: set[str]) -> Iterator[Record]:
+        left = set(wanted)
+        for record in self.backwards():
+            if record.id in left:
+                left.discard(record.id)
+                yield record
+            elif record.type == "prune" and _prunes_any_of(record.entry(), wanted):
+                yield record
+            if not left:
+                break
+
+
+def _prunes_any_of(prune: Entry, wanted: set[str]) -> bool:
+    shown = prune.data.get("shown")
+    return isinstance(shown, list) and any(
+        isinstance(change, dict) and change.get("entry") in wanted for change in shown
+    )
+
+
+def _scan_bytes(data: bytes, start: int) -> Iterator[Record | Damage]:
+    return scan(lambda offset, length: data[offset - start :][:length], start, start + len(data))
