@@ -22,21 +22,22 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from holdfast.errors import Locked, NotFound, PolicyRefused, StorageError
+from holdfast.errors import HoldfastError, Locked, NotFound, PolicyRefused, StorageError
 
 __all__ = [
+    "PROCESS",
     "SYSTEM",
     "Directory",
     "FileLock",
     "FileStat",
     "GrowingFile",
     "System",
-    "process_generation",
 ]
 
 FILE_MODE: Final = 0o600
 FOLDER_MODE: Final = 0o700
 TEMPORARY: Final = ".tmp-"
+LOCK_SECONDS: Final = 30.0
 
 _NEVER_LINKS = os.O_NOFOLLOW | os.O_CLOEXEC
 
@@ -307,13 +308,18 @@ class Directory:
 
 
 class GrowingFile:
-    """An open file that only grows: read anywhere, append at the end, all or nothing."""
+    """An open file that only grows: read anywhere, append at the end, all or nothing.
+
+    Its lock is on the file itself, so it goes with the file when that is renamed. Whoever gets
+    the lock must ``look``: a file without links was removed or replaced while we waited.
+    """
 
     def __init__(self, fd: int, path: Path, system: System) -> None:
         self._fd = fd
         self.path = path
         self._system = system
         self._closer = weakref.finalize(self, os.close, fd)
+        _lockables.add(self)
 
     def close(self) -> None:
         self._closer()
@@ -324,6 +330,19 @@ class GrowingFile:
 
     def size(self) -> int:
         return os.fstat(self._fd).st_size
+
+    def look(self) -> tuple[int, int]:
+        """How many names the file has now, and how long it is."""
+        found = os.fstat(self._fd)
+        return found.st_nlink, found.st_size
+
+    def lock(self, *, timeout_seconds: float = LOCK_SECONDS) -> None:
+        """Wait until nobody else, in this process or another, has it locked."""
+        _lock(self._fd, fcntl.LOCK_EX, timeout_seconds, self.path)
+
+    def unlock(self) -> None:
+        """Let others have it. Harmless if it is not locked, so it may follow a failed ``lock``."""
+        fcntl.flock(self._fd, fcntl.LOCK_UN)
 
     def read(self, offset: int, length: int) -> bytes:
         """Up to ``length`` bytes from ``offset``; fewer at the end of the file."""
@@ -336,14 +355,17 @@ class GrowingFile:
         If anything fails the file is cut back to ``at``. When even that fails the bytes stay
         and the next writer judges them: they are whole records, or a torn one to quarantine.
         """
-        with _told("append to", self.path):
-            try:
-                _write_all(self._system, self._fd, data)
-                self._system.sync(self._fd)
-            except BaseException:
-                with contextlib.suppress(OSError):
-                    self._system.truncate(self._fd, at)
-                raise
+        try:
+            written = self._system.write(self._fd, data)
+            if written < len(data):
+                _write_all(self._system, self._fd, data[written:])
+            self._system.sync(self._fd)
+        except BaseException as error:
+            with contextlib.suppress(OSError):
+                self._system.truncate(self._fd, at)
+            if isinstance(error, OSError):
+                raise _explained(error, "append to", self.path) from error
+            raise
 
     def write_line(self, line: bytes) -> None:
         """Append a line in one call, not durably: for reports that may be lost."""
@@ -358,81 +380,60 @@ class GrowingFile:
 
 
 class FileLock:
-    """One holder at a time, over threads and processes; the kernel frees it when the holder dies.
+    """A lock that belongs to no file of its own: for operations on a whole folder.
 
-    A lock file of its own, because the file it guards may be renamed; it stays for ever, because
-    removing it would let two holders lock two files of one name. ``shared`` holders exclude only
-    exclusive ones. One object has at most one holder; threads need an object each, or a mutex.
+    The kernel frees it when the holder dies. ``shared`` holders exclude only exclusive ones. One
+    object has one holder; whoever else wants the lock makes an object of its own.
     """
 
-    def __init__(self, folder: Directory, name: str, *, timeout_seconds: float = 30) -> None:
+    def __init__(
+        self, folder: Directory, name: str, *, timeout_seconds: float = LOCK_SECONDS
+    ) -> None:
         self._folder = folder
         self._name = name
         self._timeout_seconds = timeout_seconds
-        self._fd: int | None = None
-        _locks.add(self)
 
     @contextlib.contextmanager
     def hold(self, *, shared: bool = False) -> Iterator[None]:
+        """Hold it; ``Locked`` if that takes longer than the time-out."""
+        kind = fcntl.LOCK_SH if shared else fcntl.LOCK_EX
+        while True:
+            file = self._folder.open_growing(self._name, create=True)
+            try:
+                _lock(file._fd, kind, self._timeout_seconds, file.path)
+                links, _ = file.look()
+                if not links:
+                    continue  # somebody removed it: others lock the one that has its name now
+                yield
+                return
+            finally:
+                with contextlib.suppress(OSError):  # closed already, in a child forked meanwhile
+                    file.unlock()
+                file.close()
+
+
+def _lock(fd: int, kind: int, timeout_seconds: float, path: Path) -> None:
+    try:
+        fcntl.flock(fd, kind | fcntl.LOCK_NB)
+        return
+    except BlockingIOError:
+        pass
+    deadline = time.monotonic() + timeout_seconds
+    pause = 0.0002
+    while True:
+        time.sleep(pause)
+        pause = min(pause * 1.5, 0.005)
         try:
-            self.acquire(shared=shared)
-            yield
-        finally:
-            self.release()
-
-    def acquire(self, *, shared: bool = False) -> None:
-        """Wait for the lock, no longer than the time-out: then ``Locked``."""
-        kind = fcntl.LOCK_NB | (fcntl.LOCK_SH if shared else fcntl.LOCK_EX)
-        while True:
-            fd = self._open()
-            try:
-                fcntl.flock(fd, kind)
-            except BlockingIOError:
-                self._wait(fd, kind)
-            if os.fstat(fd).st_nlink:
-                return
-            self.close()  # somebody removed the file: others lock the one that has its name now
-
-    def release(self) -> None:
-        """Let others have it. Harmless if it is not held, so it may follow a failed ``acquire``."""
-        if self._fd is not None:  # else we are a child that was forked while it was held
-            fcntl.flock(self._fd, fcntl.LOCK_UN)
-
-    def close(self) -> None:
-        """Let go of the lock file's handle; the next ``acquire`` opens it again."""
-        if self._fd is not None:
-            self._closer()
-            self._fd = None
-
-    def _open(self) -> int:
-        if self._fd is None:
-            flags = os.O_RDWR | os.O_CREAT | _NEVER_LINKS
-            with _told("lock", self._folder.path, self._name):
-                self._fd = os.open(self._name, flags, FILE_MODE, dir_fd=self._folder._fd)
-            _tighten(self._fd, os.fstat(self._fd), FILE_MODE)
-            self._closer = weakref.finalize(self, os.close, self._fd)
-        return self._fd
-
-    def _wait(self, fd: int, kind: int) -> None:
-        deadline = time.monotonic() + self._timeout_seconds
-        pause = 0.0002
-        while True:
-            time.sleep(pause)
-            pause = min(pause * 1.5, 0.005)
-            try:
-                fcntl.flock(fd, kind)
-            except BlockingIOError:
-                if time.monotonic() >= deadline:
-                    raise self._locked(fd) from None
-            else:
-                return
-
-    def _locked(self, fd: int) -> Locked:
+            fcntl.flock(fd, kind | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() < deadline:
+                continue
+        else:
+            return
         holder = _holder_of(os.fstat(fd))
         who = f"process {holder}" if holder is not None else "another process"
-        return Locked(
-            f"{str(self._folder.path / self._name)!r} is held by {who}; "
-            f"waited {self._timeout_seconds:g} s.",
+        raise Locked(
+            f"{str(path)!r} is held by {who}; waited {timeout_seconds:g} s.",
             hint="Try again when it has finished, or end that process.",
         )
 
@@ -450,27 +451,27 @@ def _holder_of(found: os.stat_result) -> int | None:
     return None
 
 
-_generation = 0
-
-
-def process_generation() -> int:
-    """A number that differs between a process and the children it forks.
+class _Process:
+    """``generation`` differs between a process and the children it forks.
 
     Whatever holds handles or locks compares it instead of asking for the process id, which is a
     system call each time.
     """
-    return _generation
+
+    generation = 0
 
 
-_locks: weakref.WeakSet[FileLock] = weakref.WeakSet()
+PROCESS: Final = _Process()
+
+_lockables: weakref.WeakSet[GrowingFile] = weakref.WeakSet()
 
 
 def _after_fork() -> None:
-    """A child must not keep its parent's locks alive, nor take them for its own."""
-    global _generation
-    _generation += 1
-    for lock in list(_locks):
-        lock.close()
+    """A child must not keep its parent's locks alive, nor take them for its own: it shares
+    every handle. Its own first call opens the files again."""
+    PROCESS.generation += 1
+    for file in list(_lockables):
+        file.close()
 
 
 os.register_at_fork(after_in_child=_after_fork)
@@ -514,35 +515,24 @@ def _link_refused(path: Path) -> PolicyRefused:
     )
 
 
-class _told:
-    """Turns the system's errors into ours, with what happened to what.
+@contextlib.contextmanager
+def _told(operation: str, folder: Path, name: str = "") -> Iterator[None]:
+    """Turns the system's errors into ours, with what happened to what."""
+    try:
+        yield
+    except OSError as error:
+        raise _explained(error, operation, folder / name) from error
 
-    A class, and the path put together only when it is needed: this is around every system
-    call of an append.
-    """
 
-    __slots__ = ("_folder", "_name", "_operation")
-
-    def __init__(self, operation: str, folder: Path, name: str = "") -> None:
-        self._operation = operation
-        self._folder = folder
-        self._name = name
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        if not isinstance(error, OSError):
-            return
-        path = self._folder / self._name
-        if error.errno in {errno.ELOOP, errno.ENOTDIR, errno.EMLINK}:
-            raise _link_refused(path) from error
-        if error.errno == errno.ENOENT:
-            raise NotFound(f"There is no {str(path)!r}.") from error
-        raise StorageError(
-            f"Could not {self._operation} {str(path)!r}: {error.strerror or error}.",
-            hint=_HINTS.get(error.errno or 0, "Run: holdfast doctor"),
-        ) from error
+def _explained(error: OSError, operation: str, path: Path) -> HoldfastError:
+    if error.errno in {errno.ELOOP, errno.ENOTDIR, errno.EMLINK}:
+        return _link_refused(path)
+    if error.errno == errno.ENOENT:
+        return NotFound(f"There is no {str(path)!r}.")
+    return StorageError(
+        f"Could not {operation} {str(path)!r}: {error.strerror or error}.",
+        hint=_HINTS.get(error.errno or 0, "Run: holdfast doctor"),
+    )
 
 
 _HINTS: Final = {

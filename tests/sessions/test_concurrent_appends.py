@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import holdfast
-from holdfast.disk import Directory, FileLock, System
+from holdfast.disk import System
 from holdfast.errors import StorageError, UsageError
 from holdfast.sessions.groupcommit import GroupCommit, Ticket
 from holdfast.sessions.transcript import Draft
@@ -258,18 +258,28 @@ def test_an_append_inside_an_append_is_refused_instead_of_waiting_for_itself() -
         commits.submit(["outer"])
 
 
-def test_a_lock_file_somebody_removed_is_made_again_and_excludes_again(tmp_path: Path) -> None:
-    mine = open_transcript(open_store(tmp_path))
-    mine.append([said("before")])
-    for lock in (tmp_path / ".journal" / "locks").iterdir():
-        lock.unlink()
-    mine.append([said("between")])
-    other = open_store(tmp_path)
-    held = FileLock(Directory.open(tmp_path / ".journal" / "locks"), "session-s1.lock")
-    with held.hold():
-        waiting = threading.Thread(target=mine.append, args=([said("after")],))
+def test_while_one_has_the_session_to_itself_others_wait(tmp_path: Path) -> None:
+    one = open_transcript(open_store(tmp_path))
+    other = open_store(tmp_path).open("s1")
+    with one.exclusive():
+        waiting = threading.Thread(target=other.append, args=([said("after")],))
         waiting.start()
         waiting.join(0.2)
-        assert waiting.is_alive(), "we do not append while another holds the new lock file"
+        assert waiting.is_alive()
+        one.append([said("before")])
     waiting.join()
-    assert texts(other.open("s1")) == ["before", "between", "after"]
+    assert texts(one) == ["before", "after"]
+
+
+def test_a_session_renamed_while_open_is_still_the_same_conversation(tmp_path: Path) -> None:
+    mine = open_transcript(open_store(tmp_path), "old")
+    mine.append([said("first")])
+    other = open_store(tmp_path)
+    other.rename("old", "new")
+    mine.append([said("second")])
+    other.open("new").append([said("third")])
+    mine.append([said("fourth")])
+    mine.close()
+    assert texts(other.open("new")) == ["first", "second", "third", "fourth"]
+    assert other.open("new").verify().is_intact
+    assert [path.name for path in (tmp_path / "sessions").glob("old*")] == []

@@ -7,7 +7,7 @@ import random
 from datetime import UTC, datetime
 from typing import Final
 
-from holdfast.disk import process_generation
+from holdfast.disk import PROCESS
 
 __all__ = ["SystemClock", "TimeOrderedIds"]
 
@@ -32,12 +32,12 @@ class TimeOrderedIds:
         self._seed()
 
     def _seed(self) -> None:
-        self._generation = process_generation()
+        self._generation = PROCESS.generation
         # One system call per process, not per id. Ids must be unique, not unguessable.
         self._chance = random.Random(os.urandom(32))
 
     def new(self, at: datetime) -> str:
-        if self._generation != process_generation():
+        if self._generation != PROCESS.generation:
             self._seed()  # or a forked child would draw its parent's ids
         milliseconds = int(at.timestamp() * 1000) & ((1 << 48) - 1)
         number = (milliseconds << 42) | self._chance.getrandbits(42)

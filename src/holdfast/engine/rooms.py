@@ -7,8 +7,6 @@ to and once when it is over (``tests/engine/test_events.py``).
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import date, tzinfo
 from pathlib import Path
 from threading import Lock
@@ -16,7 +14,7 @@ from typing import Any, Final
 from zoneinfo import ZoneInfo
 
 from holdfast.config import Settings, day_of
-from holdfast.disk import SYSTEM, Directory, System, process_generation
+from holdfast.disk import PROCESS, SYSTEM, Directory, System
 from holdfast.engine.eventlog import EventLog
 from holdfast.errors import Locked, StorageError
 from holdfast.events import Event, EventBus, StorageDegraded
@@ -57,7 +55,7 @@ class Rooms:
         self._open()
 
     def _open(self) -> None:
-        self._generation = process_generation()
+        self._generation = PROCESS.generation
         self._lock = Lock()
         self._transcripts: dict[str, Transcript] = {}
         self.home = Directory.open(self.home_path, system=self._system)
@@ -75,7 +73,7 @@ class Rooms:
 
     def _mine(self) -> None:
         """After a fork nothing of the parent's may be touched: its locks may never be freed."""
-        if self._generation != process_generation():
+        if self._generation != PROCESS.generation:
             self._unsubscribe()
             self._open()
 
@@ -87,6 +85,8 @@ class Rooms:
     def transcript(self, name: str) -> Transcript:
         """The one open transcript of that name; all threads share it, and so its syncs."""
         self._mine()
+        if len(self._transcripts) < OPEN_TRANSCRIPTS and name in self._transcripts:
+            return self._transcripts[name]
         with self._lock:
             transcript = self._transcripts.pop(name, None)
         return self._share(self._store.open(name) if transcript is None else transcript)
@@ -132,30 +132,40 @@ class Rooms:
     def tell(self, event: type[Event], **told: Any) -> None:
         self.events.emit(event(at=self.clock.now(), **told))
 
-    @contextmanager
-    def watching(self, operation: str, session: str) -> Iterator[Store]:
+    def watching(self, operation: str, session: str) -> _Watching:
         """Tell when the disk begins to refuse, and when it takes writes again."""
-        try:
-            yield self.store
-        except Locked:
-            raise
-        except StorageError as error:
-            if session not in self._failing:
-                self._failing.add(session)
-                self.tell(
-                    StorageDegraded,
-                    session=session,
-                    state="failing",
-                    operation=operation,
-                    reason=str(error.__cause__ or error.message),
-                )
-            raise
+        return _Watching(self, operation, session)
+
+    def _refused(self, operation: str, session: str, error: StorageError) -> None:
+        if session not in self._failing:
+            self._failing.add(session)
+            reason = str(error.__cause__ or error.message)
+            self._tell_storage("failing", operation, session, reason)
+
+    def _took_it(self, operation: str, session: str) -> None:
         if session in self._failing:
             self._failing.discard(session)
-            self.tell(
-                StorageDegraded,
-                session=session,
-                state="resumed",
-                operation=operation,
-                reason="the disk takes writes again",
-            )
+            self._tell_storage("resumed", operation, session, "the disk takes writes again")
+
+    def _tell_storage(self, state: str, operation: str, session: str, reason: str) -> None:
+        self.tell(StorageDegraded, session=session, state=state, operation=operation, reason=reason)
+
+
+class _Watching:
+    """Around every write; a class, because a generator would cost as much as the lock."""
+
+    __slots__ = ("_operation", "_rooms", "_session")
+
+    def __init__(self, rooms: Rooms, operation: str, session: str) -> None:
+        self._rooms = rooms
+        self._operation = operation
+        self._session = session
+
+    def __enter__(self) -> Store:
+        return self._rooms.store
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if error is None:
+            self._rooms._took_it(self._operation, self._session)
+        elif isinstance(error, StorageError) and not isinstance(error, Locked):
+            self._rooms._refused(self._operation, self._session, error)

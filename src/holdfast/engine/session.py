@@ -64,7 +64,9 @@ class Session:
 
         >>> session.append({"role": "user", "content": "hi"})
         """
-        return self.append_all([message])[0]
+        parsed = parse_message(message)
+        with self._rooms.watching("append", self.name) as store:
+            return store.append(self._rooms.transcript(self.name), [parsed])[0].id
 
     def append_all(self, messages: Iterable[Message | Mapping[str, Json]]) -> list[str]:
         """The ids of several messages, written together: one sync for all."""

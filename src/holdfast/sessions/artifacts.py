@@ -104,6 +104,8 @@ class Large:
 
 def find_large(stored: Mapping[str, Json], *, cap_chars: int) -> list[Large]:
     """The payloads of a stored message that are too large to stay in it; usually none."""
+    if "parts" not in stored and "extra" not in stored and len(stored["text"]) <= cap_chars:
+        return []
     return list(_large_strings(stored, cap_chars))
 
 

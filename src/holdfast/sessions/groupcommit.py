@@ -70,26 +70,23 @@ class GroupCommit(Generic[D, R]):
         try:
             with self._lock:
                 self._waiting.append(ticket)
-            self._wait_or_lead(ticket)
+            while ticket.wake is not None and self._leader.locked():
+                ticket.wake.acquire(timeout=LOOK_UP_SECONDS)
+                if ticket.is_done:
+                    break
+            if not ticket.is_done:
+                with self._leader:  # holding it is the leadership; leaving, in any way, ends it
+                    if not ticket.is_taken:
+                        self._lead()
+                    elif not ticket.is_done:
+                        # Whoever took it does not write any more, and did not say how it ended.
+                        ticket.error = _interrupted()
         finally:
-            self._step_out(ticket)
+            if self._waiting:
+                self._step_out(ticket)
         if ticket.error is not None:
             raise ticket.error
         return ticket.results
-
-    def _wait_or_lead(self, ticket: Ticket[D, R]) -> None:
-        while ticket.wake is not None and self._leader.locked():
-            ticket.wake.acquire(timeout=LOOK_UP_SECONDS)
-            if ticket.is_done:
-                return
-        with self._leader:  # holding it is the leadership; leaving, in any way, ends it
-            if ticket.is_done:
-                return
-            if ticket.is_taken:
-                # Whoever took it is not writing any more and did not say what became of it.
-                ticket.error = _interrupted()
-                return
-            self._lead()
 
     def _lead(self) -> None:
         with self._lock:
@@ -110,7 +107,8 @@ class GroupCommit(Generic[D, R]):
             self._leading_thread = None
             for ticket in batch:
                 ticket.is_done = True
-                _wake(ticket)
+                if ticket.wake is not None:
+                    _wake(ticket)
 
     def _step_out(self, ticket: Ticket[D, R]) -> None:
         """Leave nothing behind in the line, and let the first who stands there lead."""

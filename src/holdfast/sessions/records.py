@@ -14,7 +14,7 @@ from __future__ import annotations
 import json
 import re
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -37,8 +37,22 @@ _ENVELOPE: Final = re.compile(
 )
 _KNOWN_KEYS: Final = frozenset({"hf", "seq", "id", "parent", "at", "type", "data", "crc"})
 
-_compact = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode
-_ascii = json.JSONEncoder(ensure_ascii=True, separators=(",", ":"), allow_nan=False).encode
+
+def _encoder(*, ascii_only: bool) -> Callable[[Json, int], Iterable[str]]:
+    """What ``json.dumps`` joins, compact and strict, set up once instead of at every call."""
+    plain = json.JSONEncoder(ensure_ascii=ascii_only, separators=(",", ":"), allow_nan=False)
+    make = getattr(json.encoder, "c_make_encoder", None)
+    if make is None:  # a Python without the C part
+        return lambda value, _: plain.iterencode(value)
+    quote = json.encoder.encode_basestring_ascii if ascii_only else json.encoder.encode_basestring
+    encoder: Callable[[Json, int], Iterable[str]] = make(
+        None, plain.default, quote, None, ":", ",", False, False, False
+    )
+    return encoder
+
+
+_compact = _encoder(ascii_only=False)
+_ascii = _encoder(ascii_only=True)
 
 
 def encode(entry: Entry) -> bytes:
@@ -64,9 +78,9 @@ def encode(entry: Entry) -> bytes:
 def _json(content: dict[str, Json], kind: str) -> bytes:
     try:
         try:
-            return _compact(content).encode()
+            return "".join(_compact(content, 0)).encode()
         except UnicodeEncodeError:  # a lone surrogate: only an escape can hold it
-            return _ascii(content).encode()
+            return "".join(_ascii(content, 0)).encode()
     except (TypeError, ValueError, RecursionError) as error:
         raise InvalidMessage(
             f"This {kind} entry cannot be written as JSON: {error}.",

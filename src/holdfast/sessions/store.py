@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from contextlib import nullcontext, suppress
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from typing import Final, Literal
 
@@ -114,7 +114,8 @@ class Store:
         with suppress(SessionGone):  # not there, or deleted this moment
             if transcript.state().entries:
                 return transcript, False
-        return transcript, transcript.create([Draft(type="session", data=header)])
+        with self._lock_of("sessions").hold():  # so that no fork or rename takes the name
+            return transcript, transcript.create([Draft(type="session", data=header)])
 
     def summaries(self) -> list[SessionSummary]:
         """All sessions, the most recently used first."""
@@ -163,16 +164,15 @@ class Store:
         """Append messages; their large payloads become artifacts first."""
         stored = [message.to_json() for message in messages]
         large = [find_large(each, cap_chars=self._cap_chars) for each in stored]
+        if not any(large):
+            return transcript.append([Draft(type="message", data=each) for each in stored])
         # Held, so that nobody frees an artifact between its put and its first mention.
-        with self._lock_of("artifacts").hold(shared=True) if any(large) else nullcontext():
-            drafts = [
-                Draft(
-                    type="message",
-                    data=set_aside(each, payloads, self.artifacts, cap_chars=self._cap_chars),
-                )
+        with self._lock_of("artifacts").hold(shared=True):
+            slim = [
+                set_aside(each, payloads, self.artifacts, cap_chars=self._cap_chars)
                 for each, payloads in zip(stored, large, strict=True)
             ]
-            return transcript.append(drafts)
+            return transcript.append([Draft(type="message", data=each) for each in slim])
 
     def view(self, transcript: Transcript) -> View:
         """What the model sees of this session now."""
@@ -212,30 +212,28 @@ class Store:
     def fork(self, source: str, entry_id: str, target: str) -> None:
         """A new session that starts as ``source`` was after that entry. Ids stay the same."""
         check_name(target)
-        original, fork = self.open(source), self._transcript(target)
-        with (
-            self._lock_of("sessions").hold(),
-            self._lock_of("artifacts").hold(shared=True),
-            fork.exclusive(),
-        ):
+        original = self.open(source)
+        with self._lock_of("sessions").hold(), self._lock_of("artifacts").hold(shared=True):
             self._must_be_free(target)
             marker = {"kind": "fork", "session": source, "entry": entry_id}
-            lines = original.lines_of_fork(entry_id, marker)
-            self._folder.replace(target + _ENDING, lines)
+            self._folder.replace(target + _ENDING, original.lines_of_fork(entry_id, marker))
             self._folder.sync_way()
-        fork.close()
         original.close()
 
     def rename(self, name: str, target: str) -> None:
-        """Give a session another name; citations of the old one lead there (``tombstone``)."""
+        """Give a session another name; citations of the old one lead there (``tombstone``).
+
+        Whoever has it open goes on writing to it: it is the same conversation.
+        """
         check_name(target)
-        transcript, renamed = self.open(name), self._transcript(target)
-        with self._lock_of("sessions").hold(), transcript.exclusive(), renamed.exclusive():
+        transcript = self.open(name)
+        with self._lock_of("sessions").hold(), transcript.exclusive():
             self._must_be_free(target)
             self._bury(transcript, what="renamed", to=target)
-            transcript.forget_file()
+            transcript.drop_counters()
             self._quarantine_of(name).rename(target)
             self._folder.rename(name + _ENDING, target + _ENDING)
+        transcript.close()
 
     def delete(self, name: str) -> tuple[int, int]:
         """Remove a session for good; how many entries and artifacts went."""
@@ -249,11 +247,12 @@ class Store:
             named = {each for entry in entries for each in reference_ids(entry.data)}
             named -= self._named_elsewhere(named, besides=name)
             self._bury(transcript, what="deleted")
-            transcript.forget_file()
+            transcript.drop_counters()
             self._folder.remove(name + _ENDING)
             self._folder.sync()
             self._quarantine_of(name).remove()
             freed = self.artifacts.free(named)
+        transcript.close()
         return len(entries), freed
 
     def quarantined(self) -> list[str]:
@@ -324,7 +323,6 @@ class Store:
         return Transcript(
             name,
             folder=self._folder,
-            lock=self._lock_of(f"session-{name}"),
             quarantine=self._quarantine_of(name),
             clock=self._clock,
             ids=self._ids,

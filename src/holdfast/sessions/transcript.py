@@ -23,7 +23,7 @@ from itertools import islice
 from threading import RLock
 from typing import Final, get_args
 
-from holdfast.disk import Directory, FileLock, GrowingFile
+from holdfast.disk import Directory, GrowingFile
 from holdfast.errors import HoldfastError, NotFound, SessionGone, StorageError, UsageError
 from holdfast.ports import Clock, Ids
 from holdfast.sessions.groupcommit import GroupCommit, Ticket
@@ -88,7 +88,6 @@ class Transcript:
         name: str,
         *,
         folder: Directory,
-        lock: FileLock,
         quarantine: Quarantine,
         clock: Clock,
         ids: Ids,
@@ -96,7 +95,6 @@ class Transcript:
     ) -> None:
         self.name = name
         self._folder = folder
-        self._lock = lock
         self._quarantine = quarantine
         self._clock = clock
         self._ids = ids
@@ -105,7 +103,6 @@ class Transcript:
         self._mutex = RLock()
         self._depth = 0
         self._file: GrowingFile | None = None
-        self._inode = 0
         self._size = 0
         self._state = State()
         self._window: Window | None = None
@@ -180,7 +177,6 @@ class Transcript:
     def verify(self) -> Verification:
         """Check every byte, while nobody writes."""
         with self.exclusive():
-            self._open()
             size = self._size
             seqs: set[int] = set()
             ids: set[str] = set()
@@ -219,14 +215,14 @@ class Transcript:
 
     def create(self, drafts: Iterable[Draft]) -> bool:
         """Make the file with its first entries, unless it has some; whether it was made."""
-        with self.exclusive():
+        with self._mutex:
             self._open(create=True)
-            self._catch_up(under_lock=True)
-            if self._state.entries:
-                return False
-            ticket: Ticket[Draft, Entry] = Ticket(list(drafts))
-            self._write([ticket])
-            return True
+            with self.exclusive():
+                self._catch_up(under_lock=True)
+                if self._state.entries:
+                    return False
+                self._write([Ticket(list(drafts))])
+                return True
 
     @contextmanager
     def exclusive(self) -> Iterator[None]:
@@ -242,35 +238,42 @@ class Transcript:
     def _hold(self) -> None:
         """Take the lock between processes, once however deep the calls (under the mutex)."""
         self._depth += 1
-        if self._depth == 1:
-            self._lock.acquire()
+        if self._depth > 1:
+            self._open()
+            return
+        while True:
+            if self._file is None:
+                self._open()
+            file = self._opened
+            file.lock()
+            links, self._size = file.look()
+            if links:
+                return
+            self._distrust()  # removed or replaced while we waited: lock what has the name now
 
     def _let_go(self, depth: int) -> None:
         """Back to that depth; in a ``finally``, wherever ``_hold`` was interrupted."""
         self._depth = depth
-        if depth == 0:
-            self._lock.release()
+        if depth == 0 and self._file is not None:
+            self._file.unlock()
 
     def close(self) -> None:
         """Save the counters and let go of the file. The next call opens it again."""
         with self._mutex:
             if self._file is not None:
-                if self._state.end != self._saved_end and self._is_current():
+                if self._state.end != self._saved_end and self._has_its_name():
                     self._save_state()
                 self._file.close()
                 self._file = None
-            if self._depth == 0:
-                self._lock.close()
 
-    def forget_file(self) -> None:
-        """Let go of a file that is about to be renamed or removed, and of its counters."""
-        self._distrust()
+    def drop_counters(self) -> None:
+        """Remove what is saved beside a file that is about to be renamed or removed."""
+        self._saved_end = self._state.end
         self._folder.remove(self._state_name)
 
-    def _is_current(self) -> bool:
-        """Whether our file still has our name."""
+    def _has_its_name(self) -> bool:
         found = self._folder.stat(self.file_name)
-        return found is not None and found.inode == self._inode
+        return found is not None and found.inode == self._opened.inode
 
     def _save_state(self) -> None:
         """Write the counters beside the transcript. Only to save time: they can be derived."""
@@ -288,20 +291,20 @@ class Transcript:
         return state if last is not None else None
 
     def _open(self, *, create: bool = False) -> None:
-        """Open the file, or open it again if another file has taken its name."""
-        found = self._folder.stat(self.file_name)
-        if self._file is not None and found is not None and found.inode == self._inode:
-            self._size = found.size
-            return
-        if found is None and not create:
+        """Open the file, or open it again if it was removed or replaced."""
+        if self._file is not None:
+            links, self._size = self._file.look()
+            if links:
+                return
+            self._distrust()
+        try:
+            self._file = self._folder.open_growing(self.file_name, create=create)
+        except NotFound:
             raise SessionGone(
                 f"Session {self.name!r} is gone: it was deleted or renamed.",
                 hint="Run: holdfast sessions list",
-            )
-        if self._file is not None:
-            self._file.close()
-        self._file = self._folder.open_growing(self.file_name, create=create)
-        self._inode, self._size = self._file.inode, self._file.size()
+            ) from None
+        self._size = self._file.size()
         self._is_name_durable = False
         self._start_over()
 
@@ -334,7 +337,6 @@ class Transcript:
             self._open()
             if not (self._is_tail_as_read() and self._catch_up(under_lock=False)):
                 with self.exclusive():
-                    self._open()
                     self._start_over()
                     self._catch_up(under_lock=True, must_repair=False)
             yield Reading(self._opened.read, self._state.end)
@@ -442,10 +444,10 @@ class Transcript:
             before = self._depth
             try:
                 self._hold()
-                self._open()
-                if not self._is_tail_as_read():
+                if self._unsynced_tail is not None and not self._is_tail_as_read():
                     self._start_over()
-                self._catch_up(under_lock=True)
+                if self._size != self._state.end:
+                    self._catch_up(under_lock=True)
                 self._write(batch)
             except BaseException:
                 self._distrust()
