@@ -310,8 +310,8 @@ class Directory:
 class GrowingFile:
     """An open file that only grows: read anywhere, append at the end, all or nothing.
 
-    Its lock is on the file itself, so it goes with the file when that is renamed. Whoever gets
-    the lock must ``look``: a file without links was removed or replaced while we waited.
+    Its lock is on the file itself, so it goes with the file when that is renamed. A file that has
+    no name any more when we get its lock was removed or replaced while we waited.
     """
 
     def __init__(self, fd: int, path: Path, system: System) -> None:
@@ -336,9 +336,14 @@ class GrowingFile:
         found = os.fstat(self._fd)
         return found.st_nlink, found.st_size
 
-    def lock(self, *, timeout_seconds: float = LOCK_SECONDS) -> None:
-        """Wait until nobody else, in this process or another, has it locked."""
-        _lock(self._fd, fcntl.LOCK_EX, timeout_seconds, self.path)
+    def lock(self, *, timeout_seconds: float = LOCK_SECONDS) -> tuple[int, int]:
+        """Wait until nobody else, in this process or another, has it locked; then ``look``."""
+        try:
+            fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            _wait_for_lock(self._fd, fcntl.LOCK_EX, timeout_seconds, self.path)
+        found = os.fstat(self._fd)
+        return found.st_nlink, found.st_size
 
     def unlock(self) -> None:
         """Let others have it. Harmless if it is not locked, so it may follow a failed ``lock``."""
@@ -400,7 +405,7 @@ class FileLock:
         while True:
             file = self._folder.open_growing(self._name, create=True)
             try:
-                _lock(file._fd, kind, self._timeout_seconds, file.path)
+                _wait_for_lock(file._fd, kind, self._timeout_seconds, file.path)
                 links, _ = file.look()
                 if not links:
                     continue  # somebody removed it: others lock the one that has its name now
@@ -412,17 +417,12 @@ class FileLock:
                 file.close()
 
 
-def _lock(fd: int, kind: int, timeout_seconds: float, path: Path) -> None:
-    try:
-        fcntl.flock(fd, kind | fcntl.LOCK_NB)
-        return
-    except BlockingIOError:
-        pass
+def _wait_for_lock(fd: int, kind: int, timeout_seconds: float, path: Path) -> None:
     deadline = time.monotonic() + timeout_seconds
-    pause = 0.0002
+    pause = 0.0
     while True:
         time.sleep(pause)
-        pause = min(pause * 1.5, 0.005)
+        pause = min(pause * 1.5 + 0.0002, 0.005)
         try:
             fcntl.flock(fd, kind | fcntl.LOCK_NB)
         except BlockingIOError:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from holdfast.sessions.records import encode, written
+from holdfast.sessions.records import record_of
 from holdfast.sessions.shapes import problem_with
 from holdfast.sessions.state import State
 from holdfast.sessions.view import compute_view
@@ -46,7 +46,7 @@ TYPES = st.sampled_from(
 def test_no_data_whatever_makes_a_session_unreadable(kind: str, data: dict[str, Json]) -> None:
     entry = Entry(id="e1", parent=None, seq=0, at=AT, type=kind, data=data)
     state = State()
-    state.advance(written(entry, encode(entry), 0))
+    state.advance(record_of(entry, 0))
     view = compute_view([entry])
     assert all(isinstance(message.text, str) for message in view)
     if problem_with(kind, data) is None and kind == "compaction":

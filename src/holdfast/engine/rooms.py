@@ -7,6 +7,8 @@ to and once when it is over (``tests/engine/test_events.py``).
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import date, tzinfo
 from pathlib import Path
 from threading import Lock
@@ -51,7 +53,7 @@ class Rooms:
         self.events = EventBus()
         self._ids = ids
         self._system = system
-        self._failing: set[str] = set()
+        self.failing: set[str] = set()
         self._open()
 
     def _open(self) -> None:
@@ -79,12 +81,14 @@ class Rooms:
 
     @property
     def store(self) -> Store:
-        self._mine()
+        if self._generation != PROCESS.generation:
+            self._mine()
         return self._store
 
     def transcript(self, name: str) -> Transcript:
         """The one open transcript of that name; all threads share it, and so its syncs."""
-        self._mine()
+        if self._generation != PROCESS.generation:
+            self._mine()
         if len(self._transcripts) < OPEN_TRANSCRIPTS and name in self._transcripts:
             return self._transcripts[name]
         with self._lock:
@@ -132,40 +136,29 @@ class Rooms:
     def tell(self, event: type[Event], **told: Any) -> None:
         self.events.emit(event(at=self.clock.now(), **told))
 
-    def watching(self, operation: str, session: str) -> _Watching:
+    @contextmanager
+    def watching(self, operation: str, session: str) -> Iterator[Store]:
         """Tell when the disk begins to refuse, and when it takes writes again."""
-        return _Watching(self, operation, session)
+        try:
+            yield self.store
+        except StorageError as error:
+            self.refused(operation, session, error)
+            raise
+        if self.failing:
+            self.took_it(operation, session)
 
-    def _refused(self, operation: str, session: str, error: StorageError) -> None:
-        if session not in self._failing:
-            self._failing.add(session)
-            reason = str(error.__cause__ or error.message)
-            self._tell_storage("failing", operation, session, reason)
+    def refused(self, operation: str, session: str, error: StorageError) -> None:
+        """Say that the disk refuses, unless that was said already."""
+        if isinstance(error, Locked) or session in self.failing:
+            return
+        self.failing.add(session)
+        self._tell_storage("failing", operation, session, str(error.__cause__ or error.message))
 
-    def _took_it(self, operation: str, session: str) -> None:
-        if session in self._failing:
-            self._failing.discard(session)
+    def took_it(self, operation: str, session: str) -> None:
+        """Say that the disk takes writes again, if it had refused them."""
+        if session in self.failing:
+            self.failing.discard(session)
             self._tell_storage("resumed", operation, session, "the disk takes writes again")
 
     def _tell_storage(self, state: str, operation: str, session: str, reason: str) -> None:
         self.tell(StorageDegraded, session=session, state=state, operation=operation, reason=reason)
-
-
-class _Watching:
-    """Around every write; a class, because a generator would cost as much as the lock."""
-
-    __slots__ = ("_operation", "_rooms", "_session")
-
-    def __init__(self, rooms: Rooms, operation: str, session: str) -> None:
-        self._rooms = rooms
-        self._operation = operation
-        self._session = session
-
-    def __enter__(self) -> Store:
-        return self._rooms.store
-
-    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        if error is None:
-            self._rooms._took_it(self._operation, self._session)
-        elif isinstance(error, StorageError) and not isinstance(error, Locked):
-            self._rooms._refused(self._operation, self._session, error)

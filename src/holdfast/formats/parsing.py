@@ -86,7 +86,7 @@ def _plain(value: object) -> Message | None:
     if type(value) is dict and len(value) == 2:
         role, content = value.get("role"), value.get("content")
         if type(role) is str and type(content) is str and role in _PLAIN_ROLES:
-            return Message.of(role, content)
+            return Message(role=role, parts=(Text(text=content),))
     return None
 
 

@@ -17,13 +17,12 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import lru_cache
 from typing import Final, NamedTuple
 
 from holdfast.errors import InvalidMessage
 from holdfast.types import Entry, Json
 
-__all__ = ["Damage", "Record", "decode", "encode", "scan", "written"]
+__all__ = ["Damage", "Record", "decode", "encode", "record_of", "scan"]
 
 LONGEST_LINE: Final = 32 << 20
 """Large payloads become artifacts before they get here; this bounds what one read can cost."""
@@ -56,23 +55,31 @@ _ascii = _encoder(ascii_only=True)
 
 
 def encode(entry: Entry) -> bytes:
-    """The line of an entry, with its checksum and its newline.
+    """The line of an entry, with its checksum and its newline."""
+    return record_of(entry, 0).line + b"\n"
+
+
+def record_of(entry: Entry, offset: int) -> Record:
+    """The record of an entry that will be written at ``offset``.
 
     Ids and types are plain (``transcript.Draft`` sees to it), so only the data needs JSON.
     """
+    at = entry.at if entry.at.tzinfo is UTC else entry.at.astimezone(UTC)
+    at_text = at.replace(tzinfo=None).isoformat(timespec="microseconds") + "Z"
     parent = f'"{entry.parent}"' if entry.parent is not None else "null"
     envelope = (
         f'{{"hf":{entry.version},"seq":{entry.seq},"id":"{entry.id}","parent":{parent},'
-        f'"at":"{_time_text(entry.at)}","type":"{entry.type}"'
+        f'"at":"{at_text}","type":"{entry.type}",'
     )
     content = {**entry.extra, "data": entry.data} if entry.extra else {"data": entry.data}
-    body = envelope.encode() + b"," + _json(content, entry.type).replace(_START, b'{ "hf":')[1:-1]
+    body = envelope.encode() + _json(content, entry.type).replace(_START, b'{ "hf":')[1:-1]
     if len(body) > LONGEST_LINE:
         raise InvalidMessage(
             f"This {entry.type} entry is {len(body):,} bytes; the most is {LONGEST_LINE:,}.",
             hint="Append it in parts, or store the payload elsewhere and append its address.",
         )
-    return b'%b,"crc":"%08x"}\n' % (body, zlib.crc32(body))
+    line = b'%b,"crc":"%08x"}' % (body, zlib.crc32(body))
+    return Record(offset, line, entry.seq, entry.id, entry.parent, entry.type, at_text)
 
 
 def _json(content: dict[str, Json], kind: str) -> bytes:
@@ -130,13 +137,6 @@ def decode(line: bytes) -> Entry:
         data=fields["data"],
         version=fields["hf"],
         extra=extra,
-    )
-
-
-def written(entry: Entry, line: bytes, offset: int) -> Record:
-    """The record of a line that ``encode`` made."""
-    return Record(
-        offset, line[:-1], entry.seq, entry.id, entry.parent, entry.type, _time_text(entry.at)
     )
 
 
@@ -238,9 +238,3 @@ def _reason(data: bytes) -> str:
     if not data.strip(b"\0"):
         return "NUL bytes"
     return "no record" if _START not in data else "checksum does not match"
-
-
-@lru_cache(maxsize=4)  # the entries of one batch share their time
-def _time_text(at: datetime) -> str:
-    utc = at if at.tzinfo is UTC else at.astimezone(UTC)
-    return utc.replace(tzinfo=None).isoformat(timespec="microseconds") + "Z"

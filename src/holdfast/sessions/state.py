@@ -77,7 +77,7 @@ class State:
 
     def advance(self, record: Record) -> None:
         """Take one more record into account."""
-        self.end = record.end
+        self.end = record.offset + len(record.line)
         self.last_offset = record.offset
         self.last_id = record.id
         self.last_seq = max(record.seq, self.last_seq)

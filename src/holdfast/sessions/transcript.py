@@ -29,7 +29,7 @@ from holdfast.ports import Clock, Ids
 from holdfast.sessions.groupcommit import GroupCommit, Ticket
 from holdfast.sessions.quarantine import Quarantine
 from holdfast.sessions.reading import Reading, Window
-from holdfast.sessions.records import Damage, Record, encode, scan, written
+from holdfast.sessions.records import Damage, Record, encode, record_of, scan
 from holdfast.sessions.state import State
 from holdfast.types import Entry, EntryType, Json
 
@@ -53,7 +53,8 @@ class Draft:
     id: str | None = None
     extra: Mapping[str, Json] = field(default_factory=dict)
 
-    def __post_init__(self) -> None:
+    def check(self) -> None:
+        """Refuse names that cannot stand in an envelope. Ours can."""
         if self.type not in _OWN_TYPES and not _SAFE_TYPE.fullmatch(self.type):
             raise UsageError(f"{self.type!r} is not an entry type: use a-z, 0-9, '_', '.', '-'.")
         if self.id is not None and not _SAFE_ID.fullmatch(self.id):
@@ -244,9 +245,7 @@ class Transcript:
         while True:
             if self._file is None:
                 self._open()
-            file = self._opened
-            file.lock()
-            links, self._size = file.look()
+            links, self._size = self._opened.lock()
             if links:
                 return
             self._distrust()  # removed or replaced while we waited: lock what has the name now
@@ -378,7 +377,9 @@ class Transcript:
                 return self._catch_up(under_lock=under_lock, must_repair=must_repair)
             elif each.id not in seen:
                 seen.add(each.id)
-                self._accept(each)
+                self._state.advance(each)
+                if self._window is not None:
+                    self._extend_window(each)
                 self._unsynced_tail = None if under_lock else (each.end - 18, each.line[-18:])
         self._settle(size, damages, must_repair=must_repair)
         return True
@@ -420,14 +421,12 @@ class Transcript:
         )
         self._on_damage(self.name, len(told), lost, self._quarantine.path)
 
-    def _accept(self, record: Record) -> None:
-        self._state.advance(record)
-        if self._window is not None:
-            entry = record.entry()
-            if entry.type == "compaction" or entry.data.get("kind") == "reset":
-                self._window = None  # the view begins elsewhere now
-            else:
-                self._window.tail.append(entry)
+    def _extend_window(self, record: Record) -> None:
+        entry = record.entry()
+        if entry.type == "compaction" or entry.data.get("kind") == "reset":
+            self._window = None  # the view begins elsewhere now
+        elif self._window is not None:
+            self._window.tail.append(entry)
 
     # ── appending ───────────────────────────────────────────────────────────────────────────
 
@@ -457,34 +456,35 @@ class Transcript:
 
     def _write(self, batch: list[Ticket[Draft, Entry]]) -> None:
         """One write and one sync for all; drafts that cannot be encoded fail only their caller."""
-        offset = start = self._state.end
+        start = self._state.end
+        lines = [b""] if self._is_unterminated else []
+        offset = start + len(lines)
         parent, seq = self._state.last_id, self._state.last_seq
         records: list[Record] = []
-        lines = []
-        if self._is_unterminated:
-            lines.append(b"\n")
-            offset += 1
         for ticket in batch:
+            taken: list[Record] = []
             try:
                 entries = self._entries_for(ticket.drafts, parent, seq + 1)
-                encoded = [encode(entry) for entry in entries]
+                for entry in entries:
+                    taken.append(record_of(entry, taken[-1].end + 1 if taken else offset))
             except HoldfastError as error:
                 ticket.error = error
                 continue
             ticket.results = entries
-            for entry, line in zip(entries, encoded, strict=True):
-                records.append(written(entry, line, offset))
-                lines.append(line)
-                offset += len(line)
-                parent, seq = entry.id, entry.seq
+            if taken:
+                records += taken
+                offset, parent, seq = taken[-1].end + 1, taken[-1].id, taken[-1].seq
         if records:
-            self._opened.append(b"".join(lines), at=start)
+            lines += [record.line for record in records]
+            self._opened.append(b"\n".join(lines) + b"\n", at=start)
             self._take_in(records, offset)
 
     def _entries_for(self, drafts: list[Draft], parent: str | None, seq: int) -> list[Entry]:
         at = self._clock.now()
         entries: list[Entry] = []
         for draft in drafts:
+            if draft.type != "message" or draft.id is not None:
+                draft.check()
             entry = Entry(
                 id=draft.id or self._ids.new(at),
                 parent=parent,
@@ -505,7 +505,9 @@ class Transcript:
             self._folder.sync_way()
             self._is_name_durable = True
         for record in records:
-            self._accept(record)
+            self._state.advance(record)
+            if self._window is not None:
+                self._extend_window(record)
         self._state.end = end
         self._is_unterminated = False
         self._unsynced_tail = None
