@@ -3,8 +3,7 @@
     HoldfastError(message, *, hint)        str() = message + next command      exit 1
     ├── UsageError                         the caller must change something    exit 2
     │   ├── ConfigError                    names key, value and source
-    │   ├── InvalidMessage                 not a message we can store
-    │   └── MissingExtra                   names the extra and the pip line
+    │   └── InvalidMessage                 not a message or entry we can store
     ├── NotFound                           session, entry, artifact            exit 3
     │   └── SessionGone                    deleted or renamed while open
     ├── StorageError                       path, what is safe, what to run     exit 5
@@ -25,7 +24,6 @@ __all__ = [
     "HoldfastError",
     "InvalidMessage",
     "Locked",
-    "MissingExtra",
     "NotFound",
     "PolicyRefused",
     "SessionGone",
@@ -61,16 +59,6 @@ class ConfigError(UsageError):
 
 class InvalidMessage(UsageError):
     """What was given is not a message that can be stored and sent again."""
-
-
-class MissingExtra(UsageError):
-    """An optional part is not installed."""
-
-    def __init__(self, what: str, *, extra: str) -> None:
-        super().__init__(
-            f"{what} needs the optional part {extra!r}, which is not installed.",
-            hint=f"Run: pip install 'holdfast[{extra}]'",
-        )
 
 
 class NotFound(HoldfastError):

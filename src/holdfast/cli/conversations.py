@@ -13,6 +13,7 @@ from holdfast.cli.render import json_line, json_lines, local_time, note, say, si
 from holdfast.engine.session import ExportFormat, Session
 from holdfast.errors import StorageError, UsageError, did_you_mean
 from holdfast.formats import to_openai
+from holdfast.sessions.shapes import message_of
 from holdfast.sessions.transcript import Verification
 from holdfast.text import display, one_line
 from holdfast.types import Entry, Json, Message
@@ -71,8 +72,10 @@ def show(door: Door, name: str, *, view: bool, last: int | None, full: bool, as_
         zone = ZoneInfo(engine.settings.memory.time_zone)
         for entry in entries:
             time = entry.at.astimezone(zone).strftime("%Y-%m-%d %H:%M:%S")
-            role = entry.message.role if entry.message is not None else entry.type
-            say(f"{time}  {entry.id}  {display(role):<9}  {_text_of(entry, full=full)}")
+            message = message_of(entry)
+            role = message.role if message is not None else entry.type
+            text = _message_text(message, full=full) if message is not None else _fields(entry)
+            say(f"{time}  {entry.id}  {display(role):<9}  {text}")
 
 
 def _show_view(session: Session, *, full: bool, as_json: bool) -> None:
@@ -120,9 +123,7 @@ def _counters(session: Session) -> dict[str, Json]:
     return {key: state[key] for key in ("entries", "messages", "compaction_count", "goal", "vars")}
 
 
-def _text_of(entry: Entry, *, full: bool) -> str:
-    if entry.message is not None:
-        return _message_text(entry.message, full=full)
+def _fields(entry: Entry) -> str:
     return one_line(", ".join(f"{key}={value!r}" for key, value in entry.data.items()), 100)
 
 

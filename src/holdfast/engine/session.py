@@ -20,7 +20,7 @@ from holdfast.engine.rooms import Rooms
 from holdfast.errors import InvalidMessage, NotFound, StorageError
 from holdfast.events import SessionClosed, SessionStarted
 from holdfast.formats import parse_message, plain_json, to_anthropic, to_openai
-from holdfast.sessions.shapes import problem_with
+from holdfast.sessions.shapes import message_of, problem_with
 from holdfast.sessions.transcript import Draft, Transcript, Verification
 from holdfast.types import Entry, Json, Message, View
 
@@ -128,7 +128,7 @@ class Session:
             payload = store.artifacts.get(id)
             return Expanded(id=id, text=payload.decode("utf-8", "replace"), payload=payload)
         entry = store.whole(self._transcript.find(id))
-        message = entry.message
+        message = message_of(entry)
         text = message.text if message is not None else json.dumps(entry.data, ensure_ascii=False)
         return Expanded(id=id, text=text, message=message, entry=entry)
 
@@ -143,7 +143,7 @@ class Session:
             # Markdown needs its parser, which is slow to load: only whoever asks for a page pays.
             export = import_module("holdfast.sessions.export")
             return str(export.to_markdown(self.name, entries, zone=self._rooms.zone))
-        said = (entry.message for entry in entries if entry.type == "message")
+        said = (message_of(entry) for entry in entries if entry.type == "message")
         messages = self.view().messages if view else [each for each in said if each is not None]
         exported: Json
         if format == "openai":

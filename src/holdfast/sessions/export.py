@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator
 from datetime import tzinfo
 
 from holdfast.markdown import escape_inline, fence, quote
+from holdfast.sessions.shapes import message_of
 from holdfast.types import Entry, Image, Message, Opaque, Part, Text, Thinking, ToolCall, ToolResult
 
 __all__ = ["to_markdown"]
@@ -31,7 +32,7 @@ def to_markdown(name: str, entries: Iterable[Entry], *, zone: tzinfo) -> str:
 
 
 def _entry(entry: Entry, clock: str) -> Iterator[str]:
-    message = entry.message
+    message = message_of(entry)
     if entry.type in {"message", "recall"} and message is not None:
         who = entry.type if entry.type == "recall" else message.role
         yield f"### {escape_inline(who)} · {clock} · {entry.id}"

@@ -86,13 +86,22 @@ def _json(content: dict[str, Json], kind: str) -> bytes:
     try:
         try:
             return "".join(_compact(content, 0)).encode()
-        except UnicodeEncodeError:  # a lone surrogate: only an escape can hold it
-            return "".join(_ascii(content, 0)).encode()
+        except UnicodeEncodeError:
+            return _with_surrogates(content)
     except (TypeError, ValueError, RecursionError) as error:
         raise InvalidMessage(
             f"This {kind} entry cannot be written as JSON: {error}.",
             hint="Give strings, numbers, lists and objects only.",
         ) from error
+
+
+def _with_surrogates(content: dict[str, Json]) -> bytes:
+    """Escapes hold a lone surrogate, in JSON that everybody reads. But the escapes of a high and a
+    low one in a row would come back as one character: then the bytes must hold them."""
+    escaped = "".join(_ascii(content, 0))
+    if json.loads(escaped) == content:
+        return escaped.encode()
+    return "".join(_compact(content, 0)).encode("utf-8", "surrogatepass")
 
 
 class Record(NamedTuple):
