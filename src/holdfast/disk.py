@@ -185,7 +185,13 @@ class Directory:
         self._check(name)
         flags = os.O_RDWR | os.O_APPEND | _NEVER_LINKS | (os.O_CREAT if create else 0)
         with _told("open", self.path, name):
-            fd = self.system.open(name, flags, FILE_MODE, dir_fd=self._fd)
+            try:
+                fd = self.system.open(name, flags, FILE_MODE, dir_fd=self._fd)
+            except OSError as error:
+                if create or error.errno not in {errno.EACCES, errno.EPERM, errno.EROFS}:
+                    raise
+                # What cannot be written can still be read: a backup, a read-only disk.
+                fd = self.system.open(name, os.O_RDONLY | _NEVER_LINKS, dir_fd=self._fd)
             try:
                 _refuse_links(found := os.fstat(fd), self.path, name)
                 _tighten(fd, found, FILE_MODE)
@@ -485,7 +491,8 @@ def _write_all(system: System, fd: int, data: bytes) -> None:
 
 def _tighten(fd: int, found: os.stat_result, mode: int) -> None:
     if stat.S_IMODE(found.st_mode) != mode:
-        os.fchmod(fd, mode)
+        with contextlib.suppress(OSError):  # not ours, or a read-only disk: `doctor` tells
+            os.fchmod(fd, mode)
 
 
 def _refuse_links(found: os.stat_result, path: Path, name: str) -> None:
@@ -540,5 +547,6 @@ _HINTS: Final = {
     errno.EDQUOT: "Your disk quota is used up; what was acknowledged before is safe.",
     errno.EFBIG: "The file may not grow further (ulimit -f); what was acknowledged is safe.",
     errno.EACCES: "Check who owns the folder and its mode: holdfast doctor --fix",
+    errno.EBADF: "The file can only be read here: holdfast doctor",
     errno.EROFS: "The file system is read-only; use another home: holdfast --home DIR …",
 }

@@ -263,6 +263,8 @@ def check_name(name: str) -> str:
     Raises:
         PolicyRefused: with the reason, and a name that would do.
     """
+    if not isinstance(name, str):
+        raise PolicyRefused(f"{name!r} cannot be a name: it is not a string.", hint="Use str(…).")
     if problem := _problem(name):
         shown = repr(cut(name, 40)) + ("…" if len(name) > 40 else "")
         raise PolicyRefused(

@@ -67,7 +67,9 @@ def test_an_openclaw_config_is_translated_and_explained(home: Path, tmp_path: Pa
     assert settings["notices"]["telegram"]["chat_id"] == "5588544200"
     assert "telegram" not in settings["flush"].get("prompt", "").lower()
     for key in ("softThresholdTokens", "hardThresholdCommand", "prompt"):
-        assert key in run.err
+        assert key in run.out, "what became of it stands as a comment beside the setting"
+    assert "for you to do" in run.err
+    assert "token" in run.err
     assert not (home / "config.toml").exists(), "nothing is written unless asked"
 
     written = holdfast(home, "config", "import", str(file), "--write", "--json")
@@ -84,3 +86,19 @@ def test_what_is_not_an_openclaw_config_is_refused(home: Path, tmp_path: Path) -
     file.write_text("[1, 2")
     assert holdfast(home, "config", "import", str(file)).code == 2
     assert holdfast(home, "config", "import", str(tmp_path / "none.json")).code == 3
+
+
+def test_a_key_can_be_explained_while_its_value_is_wrong(home: Path) -> None:
+    home.mkdir()
+    (home / "config.toml").write_text('[prune]\nttl = "abc"\n')
+    run = holdfast(home, "config", "explain", "prune.ttl")
+    assert run.code == 0
+    assert "5m" in run.out
+    assert "abc" in run.err
+
+
+def test_settings_that_steer_nothing_yet_are_said_to(home: Path) -> None:
+    home.mkdir()
+    (home / "config.toml").write_text('[transcripts]\nredact = "at_close"\n')
+    assert "not yet" in holdfast(home, "config", "explain", "transcripts.redact").out
+    assert "transcripts.redact" in holdfast(home, "doctor").out

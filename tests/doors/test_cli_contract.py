@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -120,3 +121,46 @@ def test_the_home_comes_from_the_environment_if_not_given(filled: Path) -> None:
         check=True,
     )
     assert json.loads(run.stdout.splitlines()[-1])["sessions"] == 2
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "gbk", "latin-1"])
+@pytest.mark.parametrize("command", READING, ids=" ".join)
+def test_a_terminal_of_few_characters_gets_escapes_not_a_traceback(
+    filled: Path, command: list[str], encoding: str
+) -> None:
+    environ = {**os.environ, "PYTHONIOENCODING": encoding}
+    for options in ([], ["--json"]):
+        run = subprocess.run(
+            [sys.executable, "-m", "holdfast", "--home", str(filled), *command, *options],
+            capture_output=True,
+            env=environ,
+            check=False,
+        )
+        assert run.returncode == 0, run.stderr
+        if options:
+            for line in run.stdout.decode(encoding).splitlines():
+                json.loads(line)
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
+def test_an_answer_that_cannot_be_written_is_an_error_not_a_traceback(filled: Path) -> None:
+    command = f"{sys.executable} -m holdfast --home {filled} sessions export s1 > /dev/full"
+    run = subprocess.run(command, shell=True, capture_output=True, text=True, check=False)
+    assert run.returncode == 1
+    assert "No space left" in run.stderr
+    assert "Traceback" not in run.stderr
+
+
+def test_a_home_that_is_a_file_or_nothing_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    file.write_text("x")
+    assert "is a file" in holdfast(file, "status").err
+    run = subprocess.run(
+        [sys.executable, "-m", "holdfast", "--home", "", "status"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert run.returncode == 2
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]

@@ -119,3 +119,71 @@ def test_an_export_goes_to_a_file(filled: Path, tmp_path: Path) -> None:
     run = holdfast(filled, "sessions", "export", "trip", "-o", str(page))
     assert run.out == ""
     assert page.read_text(encoding="utf-8").startswith("# trip\n")
+
+
+def test_an_export_does_not_overwrite_and_is_private(filled: Path, tmp_path: Path) -> None:
+    page = tmp_path / "trip.md"
+    holdfast(filled, "sessions", "export", "trip", "-o", str(page))
+    assert page.stat().st_mode & 0o777 == 0o600
+    again = holdfast(filled, "sessions", "export", "trip", "-o", str(page))
+    assert (again.code, "already" in again.err) == (2, True)
+    nowhere = holdfast(filled, "sessions", "export", "trip", "-o", str(tmp_path / "no" / "x"))
+    assert nowhere.code == 1
+    assert "Traceback" not in nowhere.err
+
+
+def test_the_view_can_be_exported_and_shown_in_part(filled: Path) -> None:
+    with library.open(filled) as engine:
+        engine.session("trip").append_entry("marker", {"kind": "reset"})
+        engine.session("trip").append({"role": "user", "content": "only this"})
+        engine.session("trip").append({"role": "user", "content": "and this"})
+    page = holdfast(filled, "sessions", "export", "trip", "--view").out
+    assert page.count("###") == 2
+    assert "only this" in page
+    last = holdfast(filled, "sessions", "show", "trip", "--view", "--last", "1").out
+    assert last == "user: and this\n"
+
+
+def test_a_shortened_result_is_whole_when_expanded_or_shown_in_full(filled: Path) -> None:
+    with library.open(filled) as engine:
+        log = "".join(f"line {number}\n" for number in range(20_000))
+        message = {"role": "tool", "tool_call_id": "c1", "content": log}
+        entry_id = engine.session("trip").append(message)
+    assert holdfast(filled, "sessions", "expand", "trip", entry_id).out.count("line 9999") == 1
+    (expanded,) = holdfast(filled, "sessions", "expand", "trip", entry_id, "--json").lines
+    assert expanded["text"] == log
+    assert "line 9999" in holdfast(filled, "sessions", "show", "trip", "--full").out
+    assert holdfast(filled, "sessions", "expand", "trip", "nosuchid").code == 3
+
+
+def test_a_file_that_was_cut_is_not_called_intact(filled: Path) -> None:
+    file = filled / "agents/main/sessions/trip.jsonl"
+    lines = file.read_bytes().splitlines(keepends=True)
+    file.write_bytes(b"".join(lines[:-7]))
+    for _ in range(2):
+        checked = holdfast(filled, "sessions", "verify", "trip", "--json")
+        assert (checked.code, checked.lines[0]["missing"]) == (5, 7)
+    with library.open(filled) as engine:
+        engine.session("trip").append({"role": "user", "content": "later"})
+    assert "7 entries are missing here" in holdfast(filled, "sessions", "show", "trip").out
+
+
+def test_a_lost_artifact_leaves_a_note_in_an_export(filled: Path) -> None:
+    with library.open(filled) as engine:
+        engine.session("trip").append({"role": "user", "content": "long " * 20_000})
+    for artifact in (filled / "agents/main/artifacts").iterdir():
+        artifact.unlink()
+    for format in ("markdown", "openai", "anthropic"):
+        run = holdfast(filled, "sessions", "export", "trip", "-f", format)
+        assert run.code == 0
+        assert "missing or damaged" in run.out
+
+
+def test_names_are_whole_when_the_list_is_piped(home: Path) -> None:
+    name = "a-rather-long-session-name-that-must-not-be-cut-short-anywhere"
+    with library.open(home) as engine:
+        engine.session(name)
+    assert name in holdfast(home, "sessions", "list").out
+    environ = {"COLUMNS": "40"}
+    keys = holdfast(home, "config", "show", environ=environ).out
+    assert "index.include_default_memory" in keys

@@ -128,9 +128,36 @@ def test_a_deleted_session_says_when_it_went(home: Path, clock: FixedClock) -> N
 
 def test_a_renamed_session_goes_on_under_its_new_name(home: Path) -> None:
     with holdfast.open(home) as engine:
-        engine.session("old").append({"role": "user", "content": "hi"})
+        old = engine.session("old")
+        old.append({"role": "user", "content": "hi"})
         engine.rename_session("old", "new")
         assert [message.text for message in engine.session("new").view()] == ["hi"]
+        entry_id = old.append({"role": "user", "content": "by the old name"})
+        assert old.verify().is_intact
+        assert old.goal is None
+        old.fork(entry_id, "fork")
+        assert len(engine.session("new").view()) == 2
+        fresh = engine.session("old")
+        assert len(fresh.view()) == 0, "a new conversation may have the old name"
+        fresh.append({"role": "user", "content": "fresh"})
+        assert len(engine.session("new").view()) == 2
+
+
+def test_a_session_renamed_by_another_process_is_not_mixed_up_with_its_successor(
+    home: Path,
+) -> None:
+    with holdfast.open(home) as mine, holdfast.open(home) as other:
+        session = mine.session("old")
+        session.append({"role": "user", "content": "first"})
+        other.rename_session("old", "new")
+        entry_id = session.append({"role": "user", "content": "second"})
+        assert session.verify().is_intact
+        session.fork(entry_id, "fork")
+        assert [message.text for message in other.session("new").view()] == ["first", "second"]
+        fresh = mine.session("old")
+        fresh.append({"role": "user", "content": "fresh"})
+        assert [message.text for message in fresh.view()] == ["fresh"]
+        assert len(other.session("new").view()) == 2
 
 
 def test_groups_and_further_users_have_folders_of_their_own(home: Path) -> None:
@@ -228,3 +255,13 @@ def test_a_shared_or_foreign_folder_is_not_taken_over(tmp_path: Path) -> None:
         engine.session("s1")
     assert documents.stat().st_mode & 0o777 == 0o755, "what else is in there is not ours"
     assert (documents / "agents").stat().st_mode & 0o777 == 0o700
+
+
+def test_wrong_arguments_are_named(home: Path) -> None:
+    with pytest.raises(holdfast.UsageError, match="no chat type 'grup'"):
+        holdfast.open(home, chat_type="grup")  # type: ignore[arg-type]
+    with holdfast.open(home) as engine:
+        with pytest.raises(holdfast.HoldfastError, match="not a string"):
+            engine.session(5)  # type: ignore[arg-type]
+        with pytest.raises(holdfast.UsageError, match="no export format 'html'"):
+            engine.session("s1").export("html")  # type: ignore[arg-type]

@@ -371,4 +371,4 @@ def test_a_malformed_entry_of_somebody_else_is_left_out_of_everything(
     assert [message.text for message in again.view(again.open("s1"))] == ["before", "after"]
     assert again.open("s1").state().entries == 4
     assert [each.name for each in again.summaries()] == ["s1"]
-    assert again.verify("s1").is_intact
+    assert again.verify(again.open("s1")).is_intact

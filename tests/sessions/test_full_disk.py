@@ -47,7 +47,7 @@ def _work_on(home: Path, disk: FailingDisk) -> bool:
                 acknowledged.append(text)
             case _:
                 (entry,) = transcript.entries(last=1)
-                store.fork("s1", entry.id, f"fork{step}")
+                store.fork(store.open("s1"), entry.id, f"fork{step}")
                 store.rename(f"fork{step}", f"renamed{step}")
                 store.delete(f"renamed{step}")
 
@@ -66,7 +66,7 @@ def _work_on(home: Path, disk: FailingDisk) -> bool:
     said_so_far = [message.text for message in found if message is not None]
     missing = [text for text in acknowledged if text not in said_so_far]
     assert missing == []
-    assert store.verify("s1").is_intact
+    assert store.verify(store.open("s1")).is_intact
     transcript.append([said("it works again")])
     assert texts(store.open("s1"))[-1] == "it works again"
     return disk.has_failed

@@ -49,7 +49,7 @@ class Ledger:
             # It can be written to, and what is written can be read.
             (entry,) = transcript.append([said("after the crash")])
             assert store.open(name).find(entry.id).data["text"] == "after the crash"
-            assert store.verify(name).missing_artifacts == ()
+            assert store.verify(store.open(name)).missing_artifacts == ()
         for entry_id, text in self.acknowledged.items():
             if entry_id not in self.in_doubt:
                 assert found.get(entry_id) == text, f"lost {entry_id}: {text!r}"
@@ -78,7 +78,7 @@ def forks_and_renames(store: Store, ledger: Ledger) -> None:
     for number in range(3):
         (entry,) = transcript.append([said(f"message {number}")])
         ledger.acknowledge(entry.id, entry.data["text"])
-    store.fork("old", entry.id, "fork")
+    store.fork(store.open("old"), entry.id, "fork")
     transcript.close()
     store.rename("old", "new")
     renamed = store.open("new")

@@ -52,7 +52,7 @@ def test_files_and_folders_are_private_whatever_the_umask(tmp_path: Path, any_um
     store = open_store(base, cap_chars=50)
     transcript = open_transcript(store)
     store.append(transcript, [Message.of("user", "long " * 50)])
-    store.fork("s1", transcript.entries()[-1].id, "s2")
+    store.fork(store.open("s1"), transcript.entries()[-1].id, "s2")
     (base / "sessions" / "broken.jsonl").write_bytes(b"garbage\n")
     open_store(base).open("broken").entries()
     transcript.close()
@@ -101,7 +101,7 @@ def test_a_fork_starts_as_the_original_was_and_then_goes_its_own_way(tmp_path: P
     store = open_store(tmp_path)
     original = open_transcript(store)
     ids = [original.append([said(f"m{n}")])[0].id for n in range(5)]
-    store.fork("s1", ids[2], "s2")
+    store.fork(store.open("s1"), ids[2], "s2")
     fork = store.open("s2")
     original.append([said("only here")])
     fork.append([said("only there")])
@@ -111,9 +111,9 @@ def test_a_fork_starts_as_the_original_was_and_then_goes_its_own_way(tmp_path: P
     assert fork.state().forked_from == {"session": "s1", "entry": ids[2]}
     assert fork.verify().is_intact
     with pytest.raises(UsageError, match="already"):
-        store.fork("s1", ids[0], "s2")
+        store.fork(store.open("s1"), ids[0], "s2")
     with pytest.raises(NotFound):
-        store.fork("s1", "nosuchentry", "s3")
+        store.fork(store.open("s1"), "nosuchentry", "s3")
     assert "s3" not in store.names()
 
 
@@ -178,7 +178,7 @@ def test_a_fork_keeps_the_artifacts_of_a_deleted_original(tmp_path: Path) -> Non
     store = open_store(tmp_path, cap_chars=100)
     paste = Message.of("user", "a long paste " * 20)
     (entry,) = store.append(open_transcript(store), [paste])
-    store.fork("s1", entry.id, "s2")
+    store.fork(store.open("s1"), entry.id, "s2")
     store.delete("s1")
     assert store.whole(store.open("s2").find(entry.id)).message == paste
 
@@ -206,7 +206,7 @@ def test_unknown_types_and_fields_survive_a_round_trip_and_a_fork(tmp_path: Path
         extra={"flavour": ["new"]},
     )
     (entry,) = transcript.append([draft])
-    store.fork("s1", entry.id, "s2")
+    store.fork(store.open("s1"), entry.id, "s2")
     for name in ("s1", "s2"):
         found = open_store(tmp_path).open(name).find(entry.id)
         assert found == entry
@@ -245,7 +245,7 @@ def test_one_file_that_cannot_be_read_does_not_hide_the_others(tmp_path: Path) -
     assert found["good"] is None
     assert "hard link" in (found["bad"] or "")
     assert store.delete("gone") == (2, 0), "its artifact may be named by the one we cannot read"
-    assert store.verify("good").is_intact
+    assert store.verify(store.open("good")).is_intact
 
 
 def test_changing_what_came_back_changes_nothing(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 
@@ -13,11 +14,36 @@ def main() -> None:
     from holdfast.cli.app import app
     from holdfast.errors import HoldfastError
 
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # a terminal that cannot show a character
+            stream.reconfigure(errors="backslashreplace")  # gets its escape
     try:
         app(prog_name="holdfast")
+        sys.stdout.flush()
+    except SystemExit:
+        _flush_or_give_up()
+        raise
     except HoldfastError as error:
-        print(f"error: {error}", file=sys.stderr)  # noqa: T201
-        sys.exit(error.exit_code)
+        _fail(str(error), error.exit_code)
     except BrokenPipeError:  # `holdfast … | head`: the reader has had enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(0)
+        _give_up_stdout()
+    except OSError as error:
+        _fail(f"{error.strerror or error}{f': {error.filename!r}' if error.filename else ''}.", 1)
+
+
+def _fail(text: str, code: int) -> None:
+    print(f"error: {text}", file=sys.stderr)  # noqa: T201
+    _flush_or_give_up()
+    sys.exit(code)
+
+
+def _flush_or_give_up() -> None:
+    try:
+        sys.stdout.flush()
+    except OSError:
+        _give_up_stdout()
+
+
+def _give_up_stdout() -> None:
+    """Nobody reads it any more; Python must not try to write the rest when it ends."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -23,7 +23,7 @@ AsJson = Annotated[bool, typer.Option("--json", help="One compact JSON object pe
 
 app = typer.Typer(
     name="holdfast",
-    help="Memory and context engine for LLM agents: nothing is dropped unsaved.",
+    help="Memory and context engine for LLM agents: what was said is kept.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
@@ -40,7 +40,10 @@ class Door:
 
     def open(self) -> Engine:
         from holdfast.engine.facade import open_engine
+        from holdfast.errors import UsageError
 
+        if self.home == Path() and not Path.cwd().joinpath("agents").is_dir():
+            raise UsageError("--home is empty.", hint="Name a folder, or leave the option out.")
         return open_engine(self.home, self.agent)
 
 
@@ -129,10 +132,23 @@ def sessions_show(
     full: Annotated[bool, typer.Option("--full", help="Whole texts, not one line each.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """The entries of a session."""
+    """The entries of a session, the missing ones included."""
     from holdfast.cli import conversations
 
     conversations.show(door(context), name, view=view, last=last, full=full, as_json=as_json)
+
+
+@sessions.command("expand")
+def sessions_expand(
+    context: typer.Context,
+    name: SessionName,
+    id: Annotated[str, typer.Argument(metavar="ID", help="Of an entry or an artifact.")],
+    as_json: AsJson = False,
+) -> None:
+    """The original behind an id, whole."""
+    from holdfast.cli import conversations
+
+    conversations.expand(door(context), name, id, as_json=as_json)
 
 
 @sessions.command("verify")
@@ -200,7 +216,7 @@ def sessions_export(
     ] = "markdown",
     view: Annotated[bool, typer.Option("--view", help="Only what the model sees now.")] = False,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="A file. [default: stdout]")
+        Path | None, typer.Option("--output", "-o", help="A new file. [default: stdout]")
     ] = None,
     as_json: AsJson = False,
 ) -> None:

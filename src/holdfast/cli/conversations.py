@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from dataclasses import asdict
+from shutil import get_terminal_size
 from typing import TYPE_CHECKING, cast, get_args
 from zoneinfo import ZoneInfo
 
@@ -23,7 +25,7 @@ if TYPE_CHECKING:
 
     from holdfast.cli.app import Door
 
-__all__ = ["delete", "export", "fork", "list_all", "rename", "show", "verify"]
+__all__ = ["delete", "expand", "export", "fork", "list_all", "rename", "show", "verify"]
 
 
 def list_all(door: Door, *, as_json: bool) -> None:
@@ -52,15 +54,21 @@ def list_all(door: Door, *, as_json: bool) -> None:
                 one_line(each.goal or "", 40),
             )
             for each in found
+            if each.problem is None
         ),
     )
+    broken = [each for each in found if each.problem is not None]
+    for each in broken:
+        note(f"{display(each.name)} cannot be read: {display(each.problem or '')}")
+    if broken:
+        raise typer.Exit(StorageError.exit_code)
 
 
 def show(door: Door, name: str, *, view: bool, last: int | None, full: bool, as_json: bool) -> None:
     with door.open() as engine:
         session = engine.existing_session(name)
         if view:
-            _show_view(session, full=full, as_json=as_json)
+            _show_view(session, last=last, full=full, as_json=as_json)
             return
         entries = session.entries(last=last)
         if as_json:
@@ -70,16 +78,32 @@ def show(door: Door, name: str, *, view: bool, last: int | None, full: bool, as_
             )
             return
         zone = ZoneInfo(engine.settings.memory.time_zone)
+        seq = entries[0].seq if entries else 0
         for entry in entries:
-            time = entry.at.astimezone(zone).strftime("%Y-%m-%d %H:%M:%S")
-            message = message_of(entry)
-            role = message.role if message is not None else entry.type
-            text = _message_text(message, full=full) if message is not None else _fields(entry)
-            say(f"{time}  {entry.id}  {display(role):<9}  {text}")
+            if entry.seq > seq:
+                say(f"… {entry.seq - seq} entries are missing here …")
+            seq = entry.seq + 1
+            if full and "artifacts" in entry.data:
+                entry = session.expand(entry.id).entry or entry
+            say(_line(entry, zone, full=full))
 
 
-def _show_view(session: Session, *, full: bool, as_json: bool) -> None:
+def _line(entry: Entry, zone: ZoneInfo, *, full: bool) -> str:
+    time = entry.at.astimezone(zone).strftime("%Y-%m-%d %H:%M:%S")
+    message = message_of(entry)
+    role = message.role if message is not None else entry.type
+    start = f"{time}  {entry.id}  {display(role):<9}  "
+    text = _message_text(message, full=full) if message is not None else _fields(entry)
+    return start + (text if full else one_line(text, max(30, _width() - len(start))))
+
+
+def _width() -> int:
+    return get_terminal_size().columns if sys.stdout.isatty() else 150
+
+
+def _show_view(session: Session, *, last: int | None, full: bool, as_json: bool) -> None:
     view = session.view()
+    items = view.items[-last:] if last is not None else view.items
     if as_json:
         json_lines(
             (
@@ -89,7 +113,7 @@ def _show_view(session: Session, *, full: bool, as_json: bool) -> None:
                     "shortened": item.shortened,
                     "messages": to_openai([item.message]),
                 }
-                for item in view.items
+                for item in items
             ),
             summary={
                 "summary": True,
@@ -99,7 +123,7 @@ def _show_view(session: Session, *, full: bool, as_json: bool) -> None:
             },
         )
         return
-    for item in view.items:
+    for item in items:
         mark = "" if item.kind == "message" else f" ({item.kind})"
         text = _message_text(item.message, full=full)
         say(f"{display(item.message.role)}{mark}: {text}")
@@ -131,8 +155,19 @@ def _message_text(message: Message, *, full: bool) -> str:
     calls = [f"calls {call.name}" for call in message.tool_calls]
     text = "; ".join(filter(None, [message.text, *calls]))
     if not full:
-        return one_line(text, 100)
+        return one_line(text, 500)
     return "\n    ".join(display(line) for line in text.split("\n"))
+
+
+def expand(door: Door, name: str, id: str, *, as_json: bool) -> None:
+    with door.open() as engine:
+        found = engine.existing_session(name).expand(id)
+    if as_json:
+        messages = to_openai([found.message]) if found.message is not None else None
+        json_line({"id": found.id, "text": found.text, "messages": messages})
+    else:
+        for line in found.text.split("\n"):
+            say(display(line))
 
 
 def verify(door: Door, names: list[str], *, as_json: bool) -> None:
@@ -219,10 +254,23 @@ def export(
     with door.open() as engine:
         text = engine.existing_session(name).export(cast(ExportFormat, format), view=view)
     if output is not None:
-        output.write_text(text, encoding="utf-8", errors="surrogatepass")
+        _write_new(output, text)
         note(f"Wrote {output}.")
     if as_json:
         found: dict[str, Json] = {"session": name, "format": format, "characters": len(text)}
         json_line({**found, "file": str(output)} if output else {**found, "text": text})
+    elif output is None and sys.stdout.isatty():
+        for line in text.split("\n"):
+            say(display(line))
     elif output is None:
         sys.stdout.write(text)
+
+
+def _write_new(file: Path, text: str) -> None:
+    """A conversation is private, and what is there already is not ours."""
+    try:
+        handle = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    except FileExistsError:
+        raise UsageError(f"There is a {str(file)!r} already.", hint="Name a new file.") from None
+    with os.fdopen(handle, "w", encoding="utf-8", errors="backslashreplace") as opened:
+        opened.write(text)

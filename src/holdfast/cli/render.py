@@ -12,7 +12,7 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, tzinfo
 
-from holdfast.text import display
+from holdfast.text import columns, display
 from holdfast.types import Json
 
 __all__ = ["json_line", "json_lines", "local_time", "note", "pairs", "say", "size", "table"]
@@ -21,8 +21,9 @@ __all__ = ["json_line", "json_lines", "local_time", "note", "pairs", "say", "siz
 def json_line(value: Mapping[str, Json]) -> None:
     """One object, compact, on a line of its own."""
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-    # A lone surrogate cannot be encoded; as an escape it can.
-    if not text.isascii() and any("\ud800" <= char <= "\udfff" for char in text):
+    try:
+        text.encode(sys.stdout.encoding or "utf-8")
+    except UnicodeError:  # a lone surrogate, or a terminal of few characters: escapes say the same
         text = json.dumps(value, separators=(",", ":"))
     sys.stdout.write(text + "\n")
 
@@ -52,19 +53,33 @@ def pairs(rows: Iterable[tuple[str, str]]) -> None:
 
 
 def table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-    """A table as wide as the terminal; plain, unwrapped columns when piped."""
+    """A table as wide as the terminal; when piped, whole cells in plain columns."""
+    cells = [[display(cell) for cell in row] for row in rows]
+    if not sys.stdout.isatty():
+        widths = [max(map(columns, column)) for column in zip(headings, *cells, strict=True)]
+        for row in [list(headings), *cells]:
+            padded = (
+                cell + " " * (width - columns(cell))
+                for cell, width in zip(row, widths, strict=True)
+            )
+            say("  ".join(padded).rstrip())
+        return
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
-    console = Console(soft_wrap=not sys.stdout.isatty(), highlight=False)
     drawn = Table(box=None, pad_edge=False, header_style="bold")
     for heading in headings:
         is_number = heading in {"entries", "messages", "size"}
-        drawn.add_column(heading, justify="right" if is_number else "left", no_wrap=is_number)
-    for row in rows:
-        drawn.add_row(*(Text(display(cell)) for cell in row))
-    console.print(drawn)
+        drawn.add_column(
+            heading,
+            justify="right" if is_number else "left",
+            no_wrap=is_number,
+            overflow="fold",  # a name cut short cannot be typed
+        )
+    for row in cells:
+        drawn.add_row(*map(Text, row))
+    Console(highlight=False).print(drawn)
 
 
 def size(count: int) -> str:

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 from holdfast import config
 from holdfast.cli.render import json_line, json_lines, note, pairs, say, table
-from holdfast.config.openclaw import translate_openclaw
+from holdfast.config.openclaw import Translation, translate_openclaw
 from holdfast.disk import Directory
-from holdfast.errors import NotFound, UsageError
+from holdfast.errors import ConfigError, NotFound, UsageError
 from holdfast.text import display, one_line
 
 if TYPE_CHECKING:
@@ -58,7 +58,12 @@ def show(door: Door, *, changed: bool, as_json: bool) -> None:
 
 
 def explain(door: Door, key: str, *, as_json: bool) -> None:
-    report = config.explain(_load(door), key)
+    try:
+        settings = _load(door)
+    except ConfigError as error:  # whoever asks may be about to mend it
+        note(f"{error}\nUntil that is mended, these are the defaults:\n")
+        settings = config.Settings()
+    report = config.explain(settings, key)
     if as_json:
         json_line(report.to_json())
         return
@@ -72,6 +77,7 @@ def explain(door: Door, key: str, *, as_json: bool) -> None:
             ("type", report.type),
             ("allowed", report.allowed),
             ("environment", report.environment or "not settable there: only in the config file"),
+            ("in effect", "yes" if report.in_effect else "not yet: the part it steers is to come"),
         ]
     )
 
@@ -85,9 +91,7 @@ def path(door: Door, *, as_json: bool) -> None:
 
 
 def import_openclaw(door: Door, file: Path, *, write: bool, as_json: bool) -> None:
-    if not file.is_file():
-        raise NotFound(f"There is no file {str(file)!r}.")
-    translation = translate_openclaw(file.read_text(encoding="utf-8"))
+    translation = _translated(file)
     text = translation.to_toml()
     target = _file(door)
     if write:
@@ -107,12 +111,31 @@ def import_openclaw(door: Door, file: Path, *, write: bool, as_json: bool) -> No
             },
         )
         return
-    for each in translation.notes:
-        note(display(str(each)))
     if write:
+        for each in translation.notes:
+            note(display(str(each)))
         note(f"Wrote {target}.")
     else:
-        say(text.rstrip("\n"))
+        for line in text.rstrip("\n").split("\n"):  # the notes are in it as comments
+            say(display(line))
+    _tell_what_is_left(translation)
+
+
+def _translated(file: Path) -> Translation:
+    if not file.is_file():
+        raise NotFound(f"{str(file)!r} is not a file.")
+    try:
+        return translate_openclaw(file.read_text(encoding="utf-8"))
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"{str(file)!r} is not UTF-8 text: {error}.") from None
+
+
+def _tell_what_is_left(translation: Translation) -> None:
+    to_do = [each for each in translation.notes if each.outcome == "to_do"]
+    if to_do:
+        note(f"\n{len(to_do)} thing(s) for you to do:")
+    for each in to_do:
+        note(f"  {display(str(each))}")
 
 
 def _file(door: Door) -> Path:

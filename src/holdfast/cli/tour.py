@@ -6,6 +6,7 @@ every number it prints was counted while it ran (``tests/doors/test_demo.py``).
 
 from __future__ import annotations
 
+import logging
 import os
 import random
 import shutil
@@ -81,6 +82,7 @@ def _damage(engine: holdfast.Engine, home: Path) -> None:
     data = bytearray(file.read_bytes())
     data[random.Random(len(data)).randrange(len(data) // 2)] ^= 0x01
     file.write_bytes(data)
+    logging.getLogger("holdfast").setLevel(logging.ERROR)  # the next line says it better
     found = engine.session("plug").verify()
     say("3. A flipped bit on disk costs the record it is in, and you are told.")
     say(f"   {found.entries} entries are intact, {found.damaged_regions} damaged region of")
@@ -98,7 +100,7 @@ def _go_back(engine: holdfast.Engine) -> None:
     fork = session.fork(session.entries()[3].id, "another-way")
     say("4. A giant tool result is shown short and kept whole; and any moment can be forked.")
     say(f"   the model sees {len(shown):,} characters; expand gives {len(whole):,} back.")
-    say(f"   'another-way' starts from entry 3 of 'tour': {len(fork.view())} messages.\n")
+    say(f"   'another-way' goes on from the first {len(fork.view())} messages of 'tour'.\n")
 
 
 def _write_until_killed(home: str) -> None:

@@ -17,7 +17,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from holdfast.config.keys import KEYS, Settings
+    from holdfast.config.keys import IN_EFFECT, KEYS, Settings
     from holdfast.config.load import CONFIG_FILE, default_home, load_settings
     from holdfast.config.report import KeyReport, describe, explain
     from holdfast.config.sections import Key, Source
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "CONFIG_FILE",
+    "IN_EFFECT",
     "KEYS",
     "At",
     "Below",
@@ -48,7 +49,7 @@ __all__ = [
 ]
 
 _HOME_OF = {
-    "keys": ("KEYS", "Settings"),
+    "keys": ("IN_EFFECT", "KEYS", "Settings"),
     "load": ("CONFIG_FILE", "default_home", "load_settings"),
     "report": ("KeyReport", "describe", "explain"),
     "sections": ("Key", "Source"),

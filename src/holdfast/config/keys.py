@@ -37,6 +37,7 @@ from holdfast.config.values import (
 )
 
 __all__ = [
+    "IN_EFFECT",
     "KEYS",
     "TABLES",
     "Compaction",
@@ -481,6 +482,10 @@ class Settings(Section):
 
 KEYS: Final[Mapping[str, Key]] = keys_of(Settings)
 """Every key by its dotted name, in the order of the reference page."""
+
+IN_EFFECT: Final = frozenset({"context.ingest_cap_chars", "memory.time_zone"})
+"""The keys that steer something today. The others are read, checked and kept for parts that are
+still to come; ``config explain`` and ``doctor`` say so. Whoever builds the part adds its keys."""
 
 TABLES: Final[Mapping[str, type[Section]]] = tables_of(Settings)
 """Every section and sub-section by its dotted name."""

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Iterator
 from inspect import getdoc
 
-from holdfast.config.keys import KEYS, TABLES
+from holdfast.config.keys import IN_EFFECT, KEYS, TABLES
 from holdfast.config.sections import Key
 from holdfast.config.toml import render_value
 
@@ -49,6 +49,9 @@ about one. A key that does not exist, a value out of range or a contradiction be
 an error that names the file and line or the variable; nothing is ignored. Secrets are never
 printed: they show as `***`.
 
+**In effect today:** {in_effect}. The other settings are read, checked and kept for parts that are
+still to come; `holdfast doctor` names those you have set.
+
 *unset* means that the engine decides; the description says how. A `config={"…": None}` unsets
 what the file or the environment has set.
 
@@ -68,7 +71,9 @@ matches decides |
 
 def config_reference() -> str:
     """The whole page as Markdown."""
-    return "\n".join([_INTRODUCTION, *(_section(table) for table in TABLES if _keys_in(table))])
+    in_effect = " and ".join(f"`{name}`" for name in sorted(IN_EFFECT))
+    introduction = _INTRODUCTION.replace("{in_effect}", in_effect)
+    return "\n".join([introduction, *(_section(table) for table in TABLES if _keys_in(table))])
 
 
 def _keys_in(table: str) -> list[Key]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from holdfast.config.keys import KEYS, TABLES, Settings
+from holdfast.config.keys import IN_EFFECT, KEYS, TABLES, Settings
 from holdfast.config.sections import Key, Source, unknown_key
 from holdfast.types import Json
 
@@ -33,6 +33,7 @@ class KeyReport:
     source: Source
     environment: str | None
     secret: bool
+    in_effect: bool
 
     def to_json(self) -> dict[str, Json]:
         """The report as one JSON object; the names are stable."""
@@ -48,6 +49,7 @@ class KeyReport:
             "doc": self.doc,
             "environment": self.environment,
             "secret": self.secret,
+            "in_effect": self.in_effect,
         }
 
 
@@ -79,4 +81,5 @@ def _report(settings: Settings, key: Key) -> KeyReport:
         source=settings.source(key.name),
         environment=None if key.file_only else key.environment,
         secret=key.secret,
+        in_effect=key.name in IN_EFFECT,
     )

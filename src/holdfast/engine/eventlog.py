@@ -7,11 +7,15 @@ what it reports. A disk that refuses costs the line, never the turn.
 from __future__ import annotations
 
 import json
+import logging
 
 from holdfast.disk import Directory
+from holdfast.errors import HoldfastError
 from holdfast.events import Event
 
 __all__ = ["EventLog"]
+
+log = logging.getLogger("holdfast.events")
 
 
 class EventLog:
@@ -19,11 +23,19 @@ class EventLog:
 
     def __init__(self, home: Directory) -> None:
         self._home = home
+        self._is_failing = False
 
     def __call__(self, event: Event) -> None:
         line = json.dumps(event.to_json(), ensure_ascii=False, separators=(",", ":"))
-        file = self._home.open_growing("events.jsonl", create=True)
         try:
-            file.write_line(line.encode("utf-8", "replace"))
-        finally:
-            file.close()
+            file = self._home.open_growing("events.jsonl", create=True)
+            try:
+                file.write_line(line.encode("utf-8", "replace"))
+            finally:
+                file.close()
+        except HoldfastError as error:
+            if not self._is_failing:
+                log.warning("events are not written: %s", error.message)
+            self._is_failing = True
+        else:
+            self._is_failing = False

@@ -15,13 +15,14 @@ from collections.abc import Callable, Mapping
 from datetime import date
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Self, get_args
 
 from holdfast.config import Settings, default_home, load_settings
 from holdfast.engine.clock import SystemClock, TimeOrderedIds
 from holdfast.engine.rooms import Rooms
 from holdfast.engine.session import Session
 from holdfast.engine.status import Check, Status, examine, measure_status
+from holdfast.errors import UsageError, did_you_mean
 from holdfast.events import Listener, SessionDeleted, SessionRenamed, SessionStarted
 from holdfast.ports import Clock, Ids
 from holdfast.sessions.store import SessionSummary, Tombstone
@@ -47,6 +48,11 @@ def open_engine(
     is read and written. ``config`` overrides single settings: ``{"flush.enabled": False}``.
     """
     path = Path(home).expanduser() if home is not None else default_home(os.environ)
+    if path.exists() and not path.is_dir():
+        raise UsageError(f"{str(path)!r} is a file; a home is a folder.", hint="Name another one.")
+    if chat_type not in get_args(ChatType):
+        near = did_you_mean(chat_type, get_args(ChatType))
+        raise UsageError(f"There is no chat type {chat_type!r}.", hint=near)
     settings = load_settings(path, environ=os.environ, overrides=config)
     scope = Scope(agent=agent, user=user, chat=chat, chat_type=chat_type)
     rooms = Rooms(
@@ -131,6 +137,7 @@ class Engine:
         self._rooms.release(name)
         with self._rooms.watching("rename", name) as store:
             store.rename(name, to)
+        self._rooms.renamed(name, to)
         self._rooms.tell(SessionRenamed, session=name, to=to)
 
     def delete_session(self, name: str) -> None:

@@ -60,6 +60,7 @@ class Rooms:
         self._generation = PROCESS.generation
         self._lock = Lock()
         self._transcripts: dict[str, Transcript] = {}
+        self._new_names: dict[str, str] = {}
         self.home = Directory.open(self.home_path, system=self._system)
         self.base = self.home.child("agents").child(self.scope.agent)
         for name in folder(place_of(self.scope)):
@@ -91,6 +92,7 @@ class Rooms:
             self._mine()
         if len(self._transcripts) < OPEN_TRANSCRIPTS and name in self._transcripts:
             return self._transcripts[name]
+        name = self._new_names.get(name, name)
         with self._lock:
             transcript = self._transcripts.pop(name, None)
         return self._share(self._store.open(name) if transcript is None else transcript)
@@ -99,8 +101,18 @@ class Rooms:
         """Share this transcript, unless another of its name is already shared."""
         self._mine()
         with self._lock:
-            transcript = self._transcripts.pop(transcript.name, transcript)
-        self._share(transcript)
+            self._new_names.pop(transcript.name, None)
+            shared = self._transcripts.pop(transcript.name, transcript)
+        if not shared.has_its_name():  # renamed by somebody else: this name is another's now
+            shared = transcript
+        self._share(shared)
+
+    def renamed(self, name: str, to: str) -> None:
+        """Let those who have the session open by its old name go on with it."""
+        with self._lock:
+            for old, new in self._new_names.items():
+                self._new_names[old] = to if new == name else new
+            self._new_names[name] = to
 
     def _share(self, transcript: Transcript) -> Transcript:
         """Keep it open as the most recently used; let go of the one unused for longest."""

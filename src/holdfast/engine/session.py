@@ -14,10 +14,10 @@ from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from importlib import import_module
-from typing import Literal
+from typing import Literal, get_args
 
 from holdfast.engine.rooms import Rooms
-from holdfast.errors import InvalidMessage, NotFound, StorageError
+from holdfast.errors import InvalidMessage, NotFound, StorageError, UsageError
 from holdfast.events import SessionClosed, SessionStarted
 from holdfast.formats import parse_message, plain_json, to_anthropic, to_openai
 from holdfast.sessions.shapes import message_of, problem_with
@@ -134,14 +134,20 @@ class Session:
 
     def verify(self) -> Verification:
         """What a check of every byte finds."""
-        return self._rooms.store.verify(self.name)
+        return self._rooms.store.verify(self._transcript)
 
     def export(self, format: ExportFormat = "markdown", *, view: bool = False) -> str:
         """The whole conversation as one text; with ``view`` only what the model sees now."""
-        entries = [self._rooms.store.whole(entry) for entry in self.entries()]
+        if format not in get_args(ExportFormat):
+            raise UsageError(
+                f"There is no export format {format!r}.", hint=", ".join(get_args(ExportFormat))
+            )
+        entries = [self._rooms.store.whole(entry, strict=False) for entry in self.entries()]
         if format == "markdown":
             # Markdown needs its parser, which is slow to load: only whoever asks for a page pays.
             export = import_module("holdfast.sessions.export")
+            if view:
+                return str(export.view_to_markdown(self.name, self.view()))
             return str(export.to_markdown(self.name, entries, zone=self._rooms.zone))
         said = (message_of(entry) for entry in entries if entry.type == "message")
         messages = self.view().messages if view else [each for each in said if each is not None]
@@ -152,14 +158,17 @@ class Session:
             request = to_anthropic(messages)
             system = {"system": request.system} if request.system is not None else {}
             exported = {**system, "messages": request.messages}
-        return json.dumps(exported, ensure_ascii=False, indent=2) + "\n"
+        text = json.dumps(exported, ensure_ascii=False, indent=2)
+        # Escapes hold what UTF-8 cannot: lone surrogates.
+        is_utf8 = not any("\ud800" <= char <= "\udfff" for char in text)
+        return (text if is_utf8 else json.dumps(exported, indent=2)) + "\n"
 
     # ── the conversation as a whole ─────────────────────────────────────────────────────────
 
     def fork(self, entry_id: str, name: str) -> Session:
         """A new session that starts as this one was after that entry; ids stay the same."""
         with self._rooms.watching("fork", self.name) as store:
-            store.fork(self.name, entry_id, name)
+            store.fork(self._transcript, entry_id, name)
         fork = Session(self._rooms, name)
         self._rooms.tell(
             SessionStarted,

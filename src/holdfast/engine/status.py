@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import os
 import platform
-import sqlite3
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Final, Literal
 
+from holdfast.config import IN_EFFECT
 from holdfast.disk import Directory
 from holdfast.engine.rooms import Rooms
 from holdfast.errors import HoldfastError
@@ -23,7 +23,6 @@ __all__ = ["Check", "Status", "examine", "measure_status"]
 
 LOW_DISK_BYTES: Final = 256 << 20
 _REMOTE_FILE_SYSTEMS: Final = frozenset({"nfs", "nfs4", "cifs", "smb3", "smbfs", "sshfs", "9p"})
-_SAFE_SQLITE: Final = (3, 51, 3)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,7 +100,7 @@ def examine(rooms: Rooms, *, fix: bool = False) -> list[Check]:
         lambda: _leftovers(rooms, fix=fix),
         lambda: _sessions(rooms),
         lambda: _time_zone(rooms),
-        _sqlite,
+        lambda: _config(rooms),
     ]
     return [check() for check in checks]
 
@@ -196,7 +195,15 @@ def _leftovers(rooms: Rooms, *, fix: bool) -> Check:
 
 def _sessions(rooms: Rooms) -> Check:
     damaged = rooms.store.quarantined()
-    sessions = len(rooms.store.names())
+    found = rooms.store.summaries()
+    sessions = len(found)
+    unreadable = [each for each in found if each.problem is not None]
+    if unreadable:
+        return Check(
+            name="sessions",
+            result="failed",
+            text=f"{unreadable[0].name!r} cannot be read: {unreadable[0].problem}",
+        )
     if damaged:
         return Check(
             name="sessions",
@@ -212,10 +219,14 @@ def _time_zone(rooms: Rooms) -> Check:
     return Check(name="time zone", result="ok", text=f"{zone}; today is {day.isoformat()}")
 
 
-def _sqlite() -> Check:
-    text = f"SQLite {sqlite3.sqlite_version}"
-    if sqlite3.sqlite_version_info < _SAFE_SQLITE:
-        # Two processes that write and checkpoint at once can corrupt a WAL database in these
-        # versions; ours is derived and written under one lock.
-        text += " (has the WAL-reset bug; the index is written under one lock and can be rebuilt)"
-    return Check(name="sqlite", result="ok", text=text)
+def _config(rooms: Rooms) -> Check:
+    settings = rooms.settings
+    idle = [name for name in settings.sources if name not in IN_EFFECT]
+    if idle:
+        return Check(
+            name="config",
+            result="warning",
+            text=f"set, but without effect yet: {', '.join(sorted(idle))}",
+            hint="They are kept for parts of Holdfast that are still to come.",
+        )
+    return Check(name="config", result="ok", text=f"{len(settings.sources)} setting(s) of your own")

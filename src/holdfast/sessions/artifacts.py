@@ -135,11 +135,13 @@ def set_aside(
     return slim
 
 
-def inline(data: Mapping[str, Json], artifacts: Artifacts, *, whole: bool) -> Mapping[str, Json]:
+def inline(
+    data: Mapping[str, Json], artifacts: Artifacts, *, whole: bool, strict: bool = False
+) -> Mapping[str, Json]:
     """The stored message with its payloads put back: all of them, or those shown in full.
 
-    A payload that is gone or changed is an error if the whole is wanted; in what is shown, a note
-    stands in its place, because one lost file must not cost the conversation.
+    A note stands in place of a payload that is gone or changed, because one lost file must not
+    cost the conversation; if ``strict``, that is an error.
     """
     wanted = [each for each in references(data) if whole or not each["short"]]
     if not wanted:
@@ -150,7 +152,7 @@ def inline(data: Mapping[str, Json], artifacts: Artifacts, *, whole: bool) -> Ma
         try:
             _replace_at(full, path, _decoded(artifacts.get(each["sha256"]), each["encoding"]))
         except (NotFound, StorageError) as error:
-            if whole:
+            if strict:
                 raise
             log.warning("%s", error.message)
             with suppress(StorageError):

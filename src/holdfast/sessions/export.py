@@ -13,9 +13,20 @@ from datetime import tzinfo
 
 from holdfast.markdown import escape_inline, fence, quote
 from holdfast.sessions.shapes import message_of
-from holdfast.types import Entry, Image, Message, Opaque, Part, Text, Thinking, ToolCall, ToolResult
+from holdfast.types import (
+    Entry,
+    Image,
+    Message,
+    Opaque,
+    Part,
+    Text,
+    Thinking,
+    ToolCall,
+    ToolResult,
+    View,
+)
 
-__all__ = ["to_markdown"]
+__all__ = ["to_markdown", "view_to_markdown"]
 
 
 def to_markdown(name: str, entries: Iterable[Entry], *, zone: tzinfo) -> str:
@@ -28,6 +39,16 @@ def to_markdown(name: str, entries: Iterable[Entry], *, zone: tzinfo) -> str:
             day = local.date()
             blocks.append(f"## {day.isoformat()}")
         blocks += _entry(entry, local.strftime("%H:%M:%S"))
+    return "\n\n".join(blocks) + "\n"
+
+
+def view_to_markdown(name: str, view: View) -> str:
+    """The page of what the model sees now."""
+    blocks = [f"# {escape_inline(name)}"]
+    for item in view.items:
+        kind = "" if item.kind == "message" else f" · {item.kind}"
+        blocks.append(f"### {escape_inline(item.message.role)}{kind} · {item.stands_for[0]}")
+        blocks += _message(item.message)
     return "\n\n".join(blocks) + "\n"
 
 

@@ -183,21 +183,20 @@ class Store:
             earlier=[self._shown(entry) for entry in window.earlier],
         )
 
-    def whole(self, entry: Entry) -> Entry:
-        """The entry as it was appended, with every payload in place."""
-        return replace(entry, data=inline(entry.data, self.artifacts, whole=True))
+    def whole(self, entry: Entry, *, strict: bool = True) -> Entry:
+        """The entry as it was appended, with every payload in place (a note, if not ``strict``)."""
+        data = inline(entry.data, self.artifacts, whole=True, strict=strict)
+        return replace(entry, data=data)
 
     def _shown(self, entry: Entry) -> Entry:
         if "artifacts" not in entry.data:
             return entry
         return replace(entry, data=inline(entry.data, self.artifacts, whole=False))
 
-    def verify(self, name: str) -> Verification:
+    def verify(self, transcript: Transcript) -> Verification:
         """Check every byte of the transcript, and that its artifacts are what they were."""
-        transcript = self.open(name)
         found = transcript.verify()
         named = {each for entry in transcript.entries() for each in reference_ids(entry.data)}
-        transcript.close()
         return replace(found, missing_artifacts=tuple(filter(self._is_broken, sorted(named))))
 
     def _is_broken(self, artifact_id: str) -> bool:
@@ -209,16 +208,14 @@ class Store:
 
     # ── changing which there are ────────────────────────────────────────────────────────────
 
-    def fork(self, source: str, entry_id: str, target: str) -> None:
-        """A new session that starts as ``source`` was after that entry. Ids stay the same."""
+    def fork(self, original: Transcript, entry_id: str, target: str) -> None:
+        """A new session that starts as that one was after that entry. Ids stay the same."""
         check_name(target)
-        original = self.open(source)
         with self._lock_of("sessions").hold(), self._lock_of("artifacts").hold(shared=True):
             self._must_be_free(target)
-            marker = {"kind": "fork", "session": source, "entry": entry_id}
+            marker = {"kind": "fork", "session": original.name, "entry": entry_id}
             self._folder.replace(target + _ENDING, original.lines_of_fork(entry_id, marker))
             self._folder.sync_way()
-        original.close()
 
     def rename(self, name: str, target: str) -> None:
         """Give a session another name; citations of the old one lead there (``tombstone``).

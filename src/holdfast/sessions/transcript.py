@@ -110,6 +110,7 @@ class Transcript:
         self._is_unterminated = False
         self._is_name_durable = False
         self._saved_end = 0
+        self._highest_seq = -1
         self._unsynced_tail: tuple[int, bytes] | None = None
         self._untold: list[Damage] = []
 
@@ -200,7 +201,7 @@ class Transcript:
             damaged_regions=len(damages),
             damaged_bytes=sum(len(damage.data) for damage in damages),
             duplicates=duplicates,
-            missing=max(seqs, default=-1) + 1 - len(seqs),
+            missing=max(self._highest_seq, max(seqs, default=-1)) + 1 - len(seqs),
             quarantine=self._quarantine.path if damages else None,
         )
 
@@ -260,19 +261,25 @@ class Transcript:
         """Save the counters and let go of the file. The next call opens it again."""
         with self._mutex:
             if self._file is not None:
-                if self._state.end != self._saved_end and self._has_its_name():
+                if self._is_worth_saving() and self.has_its_name():
                     self._save_state()
                 self._file.close()
                 self._file = None
+
+    def _is_worth_saving(self) -> bool:
+        # Not what others wrote and may yet take back.
+        return self._state.end != self._saved_end and self._unsynced_tail is None
 
     def drop_counters(self) -> None:
         """Remove what is saved beside a file that is about to be renamed or removed."""
         self._saved_end = self._state.end
         self._folder.remove(self._state_name)
 
-    def _has_its_name(self) -> bool:
-        found = self._folder.stat(self.file_name)
-        return found is not None and found.inode == self._opened.inode
+    def has_its_name(self) -> bool:
+        """Whether what we have open is still what our name leads to."""
+        with self._mutex:
+            found = self._folder.stat(self.file_name)
+            return found is not None and self._file is not None and found.inode == self._file.inode
 
     def _save_state(self) -> None:
         """Write the counters beside the transcript. Only to save time: they can be derived."""
@@ -284,7 +291,10 @@ class Transcript:
 
     def _saved_state(self) -> State | None:
         state = State.from_bytes(self._folder.read(self._state_name) or b"")
-        if state is None or state.end > self._size:
+        if state is None:
+            return None
+        self._highest_seq = max(self._highest_seq, state.last_seq)
+        if state.end > self._size:
             return None
         last = Reading(self._opened.read, state.end).at(state.last_offset, state.last_id)
         return state if last is not None else None
@@ -312,7 +322,11 @@ class Transcript:
         self._window = None
         self._is_unterminated = False
         self._unsynced_tail = None
-        self._state = (self._saved_state() if believe_saved else None) or State()
+        self._state = (self._saved_state() if believe_saved else None) or State(
+            # Numbers that were given are not given again, even if their entries are gone:
+            # so the gap stays visible.
+            last_seq=self._highest_seq
+        )
         self._saved_end = self._state.end
 
     def _distrust(self) -> None:
