@@ -20,6 +20,7 @@ import time
 import weakref
 from collections.abc import Iterator
 from pathlib import Path
+from threading import Lock
 from typing import Final, NamedTuple
 
 from holdfast.errors import HoldfastError, Locked, NotFound, PolicyRefused, StorageError
@@ -329,6 +330,7 @@ class GrowingFile:
 
     def close(self) -> None:
         self._closer()
+        self._fd = -1  # the number may be another file's soon
 
     @property
     def inode(self) -> int:
@@ -342,18 +344,19 @@ class GrowingFile:
         found = os.fstat(self._fd)
         return found.st_nlink, found.st_size
 
-    def lock(self, *, timeout_seconds: float = LOCK_SECONDS) -> tuple[int, int]:
-        """Wait until nobody else, in this process or another, has it locked; then ``look``."""
+    def lock(self, *, timeout_seconds: float = LOCK_SECONDS) -> None:
+        """Wait until nobody else, in this process or another, has it locked."""
         try:
             fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             _wait_for_lock(self._fd, fcntl.LOCK_EX, timeout_seconds, self.path)
-        found = os.fstat(self._fd)
-        return found.st_nlink, found.st_size
+        except OSError as error:
+            raise _explained(error, "lock", self.path) from error
 
     def unlock(self) -> None:
         """Let others have it. Harmless if it is not locked, so it may follow a failed ``lock``."""
-        fcntl.flock(self._fd, fcntl.LOCK_UN)
+        if self._fd >= 0:  # else closed, in a child that was forked meanwhile
+            fcntl.flock(self._fd, fcntl.LOCK_UN)
 
     def read(self, offset: int, length: int) -> bytes:
         """Up to ``length`` bytes from ``offset``; fewer at the end of the file."""
@@ -418,8 +421,7 @@ class FileLock:
                 yield
                 return
             finally:
-                with contextlib.suppress(OSError):  # closed already, in a child forked meanwhile
-                    file.unlock()
+                file.unlock()
                 file.close()
 
 
@@ -464,7 +466,10 @@ class _Process:
     system call each time.
     """
 
-    generation = 0
+    def __init__(self) -> None:
+        self.generation = 0
+        self.lock = Lock()
+        """For whoever opens its files again after a fork: of this process, so never left held."""
 
 
 PROCESS: Final = _Process()
@@ -475,6 +480,7 @@ _lockables: weakref.WeakSet[GrowingFile] = weakref.WeakSet()
 def _after_fork() -> None:
     """A child must not keep its parent's locks alive, nor take them for its own: it shares
     every handle. Its own first call opens the files again."""
+    PROCESS.lock = Lock()
     PROCESS.generation += 1
     for file in list(_lockables):
         file.close()

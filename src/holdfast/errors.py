@@ -7,7 +7,7 @@
     ├── NotFound                           session, entry, artifact            exit 3
     │   └── SessionGone                    deleted or renamed while open
     ├── StorageError                       path, what is safe, what to run     exit 5
-    │   └── Locked                         pid and age of the holder
+    │   └── Locked                         by which process, if that is known
     └── PolicyRefused                      path escape, symlink, bad name      exit 6
 
 Promise: a message says what happened and why; the hint is the next thing to do, ready to

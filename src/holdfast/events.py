@@ -118,6 +118,10 @@ class EventBus:
 
         return unsubscribe
 
+    def renew(self) -> None:
+        """In a forked child: the parent may have held the lock at that moment, for ever."""
+        self._lock = Lock()
+
     def emit(self, event: Event) -> None:
         for listener in self._listeners:
             try:

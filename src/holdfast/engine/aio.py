@@ -18,6 +18,7 @@ from types import TracebackType
 from typing import ParamSpec, TypeVar
 
 from holdfast.config import Settings
+from holdfast.disk import PROCESS
 from holdfast.engine.facade import Engine, open_engine
 from holdfast.engine.session import Expanded, ExportFormat, Session
 from holdfast.engine.status import Check, Status
@@ -92,9 +93,15 @@ class _Threads:
     """The worker threads of one async engine."""
 
     def __init__(self) -> None:
+        self._open()
+
+    def _open(self) -> None:
+        self._generation = PROCESS.generation
         self._pool = ThreadPoolExecutor(THREADS, thread_name_prefix="holdfast")
 
     def run(self, call: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> Awaitable[R]:
+        if self._generation != PROCESS.generation:
+            self._open()  # threads do not live on in a forked child
         loop = asyncio.get_running_loop()
         return loop.run_in_executor(self._pool, partial(call, *args, **kwargs))
 

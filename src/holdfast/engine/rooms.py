@@ -29,7 +29,7 @@ from holdfast.types import Scope
 __all__ = ["Rooms"]
 
 OPEN_TRANSCRIPTS: Final = 64
-"""Each holds two file handles; a process usually gets 1024."""
+"""Each holds a file handle; a process usually gets 1024."""
 
 
 class Rooms:
@@ -55,9 +55,9 @@ class Rooms:
         self._system = system
         self.failing: set[str] = set()
         self._open()
+        self.events.subscribe(EventLog(self.home))
 
     def _open(self) -> None:
-        self._generation = PROCESS.generation
         self._lock = Lock()
         self._transcripts: dict[str, Transcript] = {}
         self._new_names: dict[str, str] = {}
@@ -72,13 +72,15 @@ class Rooms:
             events=self.events,
             cap_chars=self.settings.context.ingest_cap_chars,
         )
-        self._unsubscribe = self.events.subscribe(EventLog(self.home))
+        self._generation = PROCESS.generation  # last: until here other threads must wait
 
     def _mine(self) -> None:
         """After a fork nothing of the parent's may be touched: its locks may never be freed."""
         if self._generation != PROCESS.generation:
-            self._unsubscribe()
-            self._open()
+            with PROCESS.lock:
+                if self._generation != PROCESS.generation:
+                    self.events.renew()
+                    self._open()
 
     @property
     def store(self) -> Store:
@@ -90,8 +92,9 @@ class Rooms:
         """The one open transcript of that name; all threads share it, and so its syncs."""
         if self._generation != PROCESS.generation:
             self._mine()
-        if len(self._transcripts) < OPEN_TRANSCRIPTS and name in self._transcripts:
-            return self._transcripts[name]
+        found = self._transcripts.get(name)
+        if found is not None and len(self._transcripts) < OPEN_TRANSCRIPTS:
+            return found
         name = self._new_names.get(name, name)
         with self._lock:
             transcript = self._transcripts.pop(name, None)
@@ -102,10 +105,8 @@ class Rooms:
         self._mine()
         with self._lock:
             self._new_names.pop(transcript.name, None)
-            shared = self._transcripts.pop(transcript.name, transcript)
-        if not shared.has_its_name():  # renamed by somebody else: this name is another's now
-            shared = transcript
-        self._share(shared)
+            transcript = self._transcripts.pop(transcript.name, transcript)
+        self._share(transcript)
 
     def renamed(self, name: str, to: str) -> None:
         """Let those who have the session open by its old name go on with it."""

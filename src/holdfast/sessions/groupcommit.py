@@ -52,22 +52,28 @@ class GroupCommit(Generic[D, R]):
         self._waiting: list[Ticket[D, R]] = []
         self._lock = Lock()
         self._leader = Lock()
-        self._leading_thread: int | None = None
+        self._inside: set[int] = set()
 
     @property
     def waiting(self) -> int:
         """How many callers stand in line."""
         return len(self._waiting)
 
+    @property
+    def is_busy_here(self) -> bool:
+        """Whether the calling thread is in the middle of a ``submit``."""
+        return get_ident() in self._inside
+
     def submit(self, drafts: list[D]) -> list[R]:
         """The results of these drafts, when they are committed."""
-        if self._leading_thread == get_ident():
+        if self.is_busy_here:
             raise UsageError(
                 "An append was called in the middle of an append of the same thread.",
                 hint="Signal handlers must not append; let them set a flag instead.",
             )
         ticket: Ticket[D, R] = Ticket(drafts, _closed_lock() if self._leader.locked() else None)
         try:
+            self._inside.add(get_ident())
             with self._lock:
                 self._waiting.append(ticket)
             while ticket.wake is not None and self._leader.locked():
@@ -76,12 +82,13 @@ class GroupCommit(Generic[D, R]):
                     break
             if not ticket.is_done:
                 with self._leader:  # holding it is the leadership; leaving, in any way, ends it
-                    if not ticket.is_taken:
+                    if not (ticket.is_taken or ticket.is_done):
                         self._lead()
-                    elif not ticket.is_done:
+                    if not ticket.is_done:
                         # Whoever took it does not write any more, and did not say how it ended.
                         ticket.error = _interrupted()
         finally:
+            self._inside.discard(get_ident())
             if self._waiting:
                 self._step_out(ticket)
         if ticket.error is not None:
@@ -94,7 +101,6 @@ class GroupCommit(Generic[D, R]):
             for ticket in batch:
                 ticket.is_taken = True
         try:
-            self._leading_thread = get_ident()
             self._commit(batch)
         except HoldfastError as error:
             for ticket in batch:
@@ -104,7 +110,6 @@ class GroupCommit(Generic[D, R]):
                 ticket.error = ticket.error or _interrupted()
             raise
         finally:
-            self._leading_thread = None
             for ticket in batch:
                 ticket.is_done = True
                 if ticket.wake is not None:

@@ -36,17 +36,21 @@ class Reading:
     def __init__(self, read: Callable[[int, int], bytes], end: int) -> None:
         self._read = read
         self._end = end
+        self.met_damage = False
 
     def records(self, start: int = 0) -> Iterator[Record]:
         """Every intact record in file order, each id once."""
         seen: set[str] = set()
         for each in scan(self._read, start, self._end):
-            if isinstance(each, Record) and each.id not in seen:
+            if isinstance(each, Damage):
+                self.met_damage = True
+            elif each.id not in seen:
                 seen.add(each.id)
                 yield each
 
     def backwards(self) -> Iterator[Record]:
-        """Intact records from the newest to the oldest, block by block."""
+        """Intact records from the newest to the oldest, each id once, block by block."""
+        seen: set[str] = set()
         position = self._end
         rest: list[bytes] = []  # of the line that begins further ahead, last piece first
         while position > 0:
@@ -60,9 +64,12 @@ class Reading:
                 continue
             lines = b"".join([data[cut:], *reversed(rest)])
             rest = [data[:cut]]
-            yield from reversed(
-                [each for each in _scan_bytes(lines, start + cut) if isinstance(each, Record)]
-            )
+            for each in reversed(list(_scan_bytes(lines, start + cut))):
+                if isinstance(each, Damage):
+                    self.met_damage = True
+                elif each.id not in seen:
+                    seen.add(each.id)
+                    yield each
 
     def find(self, entry_id: str) -> Record | None:
         """The record of that id; the newest are looked at first."""
@@ -80,8 +87,9 @@ class Reading:
         cycle, reset = state.cycle_offset, state.reset_offset
         if reset is not None and (cycle is None or reset > cycle):
             return Window(tail=self._tail(reset))
-        found = self.at(cycle) if cycle is not None else None
+        found = self.at(cycle, state.cycle) if cycle is not None else None
         if found is None:  # no compaction yet, or its bytes were damaged since
+            self.met_damage = self.met_damage or cycle is not None
             return Window(tail=self._tail(0))
         compaction = found.entry()
         earlier = self._earlier(set(needed_before(compaction)), state)

@@ -12,6 +12,7 @@ Promise: a damaged byte costs the record it is in and no other
 from __future__ import annotations
 
 import json
+import logging
 import re
 import zlib
 from collections.abc import Callable, Iterable, Iterator
@@ -23,6 +24,10 @@ from holdfast.errors import InvalidMessage
 from holdfast.types import Entry, Json
 
 __all__ = ["Damage", "Record", "decode", "encode", "record_of", "scan"]
+
+log = logging.getLogger("holdfast.sessions")
+
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 LONGEST_LINE: Final = 32 << 20
 """Large payloads become artifacts before they get here; this bounds what one read can cost."""
@@ -121,7 +126,12 @@ class Record(NamedTuple):
         return self.offset + len(self.line)
 
     def entry(self) -> Entry:
-        return decode(self.line)
+        """What it says. A record of which only the envelope makes sense is ``unreadable``."""
+        try:
+            return decode(self.line)
+        except (ValueError, KeyError, TypeError, RecursionError) as error:
+            log.warning("entry %s cannot be read: %r", self.id, error)
+            return Entry(id=self.id, parent=self.parent, seq=self.seq, at=_EPOCH, type="unreadable")
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,6 +146,8 @@ class Damage:
 def decode(line: bytes) -> Entry:
     """The entry of an intact line. Fields of a newer version are kept in ``extra``."""
     fields = json.loads(line)
+    if not isinstance(fields["data"], dict):
+        raise TypeError("'data' is not an object")
     extra = {key: value for key, value in fields.items() if key not in _KNOWN_KEYS}
     return Entry(
         id=fields["id"],

@@ -86,10 +86,20 @@ class State:
         if record.type == "message":
             self.messages += 1
             self.closed = False
+        elif record.type == "prune" and self.earlier_offsets:
+            self._remember_prune(record)
         elif record.type not in _TOLD_BY_ENVELOPE:
             self._advance_by_data(record)
         if self.created_at is None:
             self.created_at = record.at_text
+
+    def _remember_prune(self, record: Record) -> None:
+        """It may shorten an entry that is shown from before the cut."""
+        data = record.entry().data
+        if problem_with("prune", data) is None and any(
+            change["entry"] in self.earlier_offsets for change in data["shown"]
+        ):
+            self.earlier_offsets[record.id] = record.offset
 
     def _advance_by_data(self, record: Record) -> None:
         data = record.entry().data

@@ -231,6 +231,7 @@ class Store:
             self._quarantine_of(name).rename(target)
             self._folder.rename(name + _ENDING, target + _ENDING)
         transcript.close()
+        transcript.tell_damage()
 
     def delete(self, name: str) -> tuple[int, int]:
         """Remove a session for good; how many entries and artifacts went."""
@@ -240,8 +241,8 @@ class Store:
             self._lock_of("artifacts").hold(),
             transcript.exclusive(),
         ):
-            entries = transcript.entries()
-            named = {each for entry in entries for each in reference_ids(entry.data)}
+            entries = len(transcript.entries())
+            named = transcript.artifact_names()
             named -= self._named_elsewhere(named, besides=name)
             self._bury(transcript, what="deleted")
             transcript.drop_counters()
@@ -250,7 +251,8 @@ class Store:
             self._quarantine_of(name).remove()
             freed = self.artifacts.free(named)
         transcript.close()
-        return len(entries), freed
+        transcript.tell_damage()
+        return entries, freed
 
     def quarantined(self) -> list[str]:
         """The sessions of which damaged bytes were set aside."""
@@ -262,7 +264,7 @@ class Store:
         for name in self.names():
             if left and name != besides:
                 try:
-                    left -= self._transcript(name).mentions(left)
+                    left -= self._transcript(name).artifact_names()
                 except SessionGone:
                     continue
                 except (PolicyRefused, StorageError):

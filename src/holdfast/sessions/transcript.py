@@ -21,7 +21,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import islice
 from threading import RLock
-from typing import Final, get_args
+from typing import Final, TypeVar, get_args
 
 from holdfast.disk import Directory, GrowingFile
 from holdfast.errors import HoldfastError, NotFound, SessionGone, StorageError, UsageError
@@ -35,11 +35,14 @@ from holdfast.types import Entry, EntryType, Json
 
 __all__ = ["Draft", "Transcript", "Verification"]
 
+T = TypeVar("T")
+
 log = logging.getLogger("holdfast.sessions")
 
 SAVE_STATE_EVERY_BYTES: Final = 1 << 20
 _BLOCK: Final = 1 << 20
 _OWN_TYPES: Final = frozenset(get_args(EntryType))
+_ARTIFACT_NAME: Final = re.compile(r"(?<![0-9a-f])[0-9a-f]{64}(?![0-9a-f])")
 _SAFE_ID: Final = re.compile(r"[A-Za-z0-9._-]{1,64}")
 _SAFE_TYPE: Final = re.compile(r"[a-z][a-z0-9_.-]{0,63}")
 
@@ -104,11 +107,13 @@ class Transcript:
         self._mutex = RLock()
         self._depth = 0
         self._file: GrowingFile | None = None
+        self._inode = 0
         self._size = 0
         self._state = State()
         self._window: Window | None = None
         self._is_unterminated = False
         self._is_name_durable = False
+        self._is_scanned = False
         self._saved_end = 0
         self._highest_seq = -1
         self._unsynced_tail: tuple[int, bytes] | None = None
@@ -126,54 +131,57 @@ class Transcript:
 
     def state(self) -> State:
         """The counters now, including what other processes appended."""
-        with self._refreshed():
-            return copy.deepcopy(self._state)
+        return self._read(lambda reading: copy.deepcopy(self._state))
 
     def entries(self, *, last: int | None = None) -> list[Entry]:
         """Every intact entry in order, or only the ``last`` few, read from the end."""
-        with self._refreshed() as reading:
-            if last is not None:
-                found = [record.entry() for record in islice(reading.backwards(), max(0, last))]
-            else:
-                found = [record.entry() for record in reading.records()]
-        return sorted(found, key=lambda entry: entry.seq)
+
+        def read(reading: Reading) -> list[Entry]:
+            records = (
+                reading.records() if last is None else islice(reading.backwards(), max(0, last))
+            )
+            return sorted((record.entry() for record in records), key=lambda entry: entry.seq)
+
+        return self._read(read)
 
     def find(self, entry_id: str) -> Entry:
         """The entry of that id; the newest are found first."""
-        with self._refreshed() as reading:
-            return self._found(reading, entry_id).entry()
+        return self._read(lambda reading: self._found(reading, entry_id).entry())
 
     def window(self) -> Window:
         """What the view is computed from; reads no more of the file than the view shows."""
-        with self._refreshed() as reading:
+
+        def read(reading: Reading) -> Window:
             if self._window is None:
                 known = self._state.earlier_offsets
                 self._window = reading.window(self._state)
                 if self._state.earlier_offsets != known:
                     self._saved_end = -1  # worth saving: the next to open need not search
-            return Window(
-                compaction=self._window.compaction,
-                earlier=self._window.earlier,
-                tail=list(self._window.tail),
-            )
+            found = self._window
+            return Window(compaction=found.compaction, earlier=found.earlier, tail=list(found.tail))
+
+        return self._read(read)
 
     def lines_of_fork(self, entry_id: str, marker: Mapping[str, Json]) -> bytes:
         """The intact lines up to that entry as they stand in the file, and a marker behind."""
-        with self._refreshed() as reading:
+
+        def read(reading: Reading) -> tuple[Record, list[bytes]]:
             cut = self._found(reading, entry_id)
-            lines = [each.line + b"\n" for each in reading.records() if each.seq <= cut.seq]
+            return cut, [each.line + b"\n" for each in reading.records() if each.seq <= cut.seq]
+
+        cut, lines = self._read(read)
         draft = Draft(type="marker", data=marker)
         return b"".join([*lines, *map(encode, self._entries_for([draft], cut.id, cut.seq + 1))])
 
-    def mentions(self, words: set[str]) -> set[str]:
-        """Those of the words that stand anywhere in the file, damaged lines included."""
+    def artifact_names(self) -> set[str]:
+        """Everything in the file that could be the name of an artifact, in damaged lines too."""
         found: set[str] = set()
-        overlap = max(map(len, words), default=0)
         with self._mutex:
             self._open()
             for start in range(0, self._size, _BLOCK):
-                block = self._opened.read(start, _BLOCK + overlap)
-                found |= {word for word in words - found if word.encode() in block}
+                found.update(
+                    _ARTIFACT_NAME.findall(self._opened.read(start, _BLOCK + 64).decode("latin-1"))
+                )
         return found
 
     def verify(self) -> Verification:
@@ -193,7 +201,7 @@ class Transcript:
                     ids.add(each.id)
                     seqs.add(each.seq)
             self._set_aside(damages)
-        self._tell_damage()
+        self.tell_damage()
         return Verification(
             session=self.name,
             entries=len(ids),
@@ -246,10 +254,23 @@ class Transcript:
         while True:
             if self._file is None:
                 self._open()
-            links, self._size = self._opened.lock()
-            if links:
+            self._opened.lock()
+            if self._is_ours():
                 return
-            self._distrust()  # removed or replaced while we waited: lock what has the name now
+            self._distrust()  # replaced while we waited: lock what has the name now
+
+    def _is_ours(self) -> bool:
+        """Whether what we have open is the file of this session; notes how long it is.
+
+        It is, if our name leads to it; also if our name leads nowhere but the file has another:
+        then it was renamed, and is the same conversation.
+        """
+        found = self._folder.stat(self.file_name)
+        if found is not None:
+            self._size = found.size
+            return found.inode == self._inode
+        links, self._size = self._opened.look()
+        return links > 0
 
     def _let_go(self, depth: int) -> None:
         """Back to that depth; in a ``finally``, wherever ``_hold`` was interrupted."""
@@ -261,7 +282,7 @@ class Transcript:
         """Save the counters and let go of the file. The next call opens it again."""
         with self._mutex:
             if self._file is not None:
-                if self._is_worth_saving() and self.has_its_name():
+                if self._is_worth_saving():
                     self._save_state()
                 self._file.close()
                 self._file = None
@@ -275,16 +296,16 @@ class Transcript:
         self._saved_end = self._state.end
         self._folder.remove(self._state_name)
 
-    def has_its_name(self) -> bool:
-        """Whether what we have open is still what our name leads to."""
-        with self._mutex:
-            found = self._folder.stat(self.file_name)
-            return found is not None and self._file is not None and found.inode == self._file.inode
+    def _has_its_name(self) -> bool:
+        found = self._folder.stat(self.file_name)
+        return found is not None and found.inode == self._inode
 
     def _save_state(self) -> None:
         """Write the counters beside the transcript. Only to save time: they can be derived."""
         self._saved_end = self._state.end
         try:
+            if not self._has_its_name():
+                return  # renamed or deleted elsewhere: nothing of it may stay under this name
             self._folder.replace(self._state_name, self._state.to_bytes(), durable=False)
         except StorageError as error:
             log.info("session %s: counters not saved: %s", self.name, error.message)
@@ -294,7 +315,7 @@ class Transcript:
         if state is None:
             return None
         self._highest_seq = max(self._highest_seq, state.last_seq)
-        if state.end > self._size:
+        if not 0 < state.end <= self._size or self._opened.read(state.end - 1, 1) != b"\n":
             return None
         last = Reading(self._opened.read, state.end).at(state.last_offset, state.last_id)
         return state if last is not None else None
@@ -302,8 +323,7 @@ class Transcript:
     def _open(self, *, create: bool = False) -> None:
         """Open the file, or open it again if it was removed or replaced."""
         if self._file is not None:
-            links, self._size = self._file.look()
-            if links:
+            if self._is_ours():
                 return
             self._distrust()
         try:
@@ -313,8 +333,8 @@ class Transcript:
                 f"Session {self.name!r} is gone: it was deleted or renamed.",
                 hint="Run: holdfast sessions list",
             ) from None
-        self._size = self._file.size()
-        self._is_name_durable = False
+        self._inode, self._size = self._file.inode, self._file.size()
+        self._is_name_durable = self._is_scanned = False
         self._start_over()
 
     def _start_over(self, *, believe_saved: bool = True) -> None:
@@ -343,17 +363,39 @@ class Transcript:
 
     # ── catching up with other writers, and with damage ─────────────────────────────────────
 
-    @contextmanager
-    def _refreshed(self) -> Iterator[Reading]:
-        """Everything that was appended until now. Waits for a writer only if it caught one."""
-        with self._mutex:
-            self._open()
-            if not (self._is_tail_as_read() and self._catch_up(under_lock=False)):
-                with self.exclusive():
-                    self._start_over()
-                    self._catch_up(under_lock=True, must_repair=False)
-            yield Reading(self._opened.read, self._state.end)
-        self._tell_damage()
+    def _read(self, read: Callable[[Reading], T]) -> T:
+        """What ``read`` finds in everything that was appended until now.
+
+        Waits for writers of this process, and for others only if it caught one halfway. If it
+        meets damage that the saved counters do not know of, it looks at all of the file first.
+        """
+        if self._commits.is_busy_here:
+            raise UsageError(
+                "A session was read in the middle of an append of the same thread.",
+                hint="Signal handlers must not use the session; let them set a flag instead.",
+            )
+        try:
+            with self._mutex:
+                self._refresh()
+                reading = Reading(self._opened.read, self._state.end)
+                found = read(reading)
+                if reading.met_damage and not self._is_scanned:
+                    self._look_again(believe_saved=False)
+                    found = read(Reading(self._opened.read, self._state.end))
+                return found
+        finally:
+            self.tell_damage()
+
+    def _refresh(self) -> None:
+        self._open()
+        if not (self._is_tail_as_read() and self._catch_up(under_lock=False)):
+            self._look_again(believe_saved=True)
+
+    def _look_again(self, *, believe_saved: bool) -> None:
+        """Read the file while nobody writes, so that what is no record is damage for certain."""
+        with self.exclusive():
+            self._start_over(believe_saved=believe_saved)
+            self._catch_up(under_lock=True, must_repair=False)
 
     def _is_tail_as_read(self) -> bool:
         """Whether the last bytes we read are still there.
@@ -395,6 +437,7 @@ class Transcript:
                 if self._window is not None:
                     self._extend_window(each)
                 self._unsynced_tail = None if under_lock else (each.end - 18, each.line[-18:])
+        self._is_scanned = self._is_scanned or is_whole
         self._settle(size, damages, must_repair=must_repair)
         return True
 
@@ -418,9 +461,9 @@ class Transcript:
         if damages:
             self._untold += self._quarantine.keep(damages, at=self._clock.now().isoformat())
 
-    def _tell_damage(self) -> None:
-        """Told when no lock is held any more: a listener may well want to append."""
-        if not self._untold:
+    def tell_damage(self) -> None:
+        """Tell what was found, if no lock is held any more: a listener may well want to append."""
+        if not self._untold or self._depth:
             return
         with self._mutex:
             told, self._untold = self._untold, []
@@ -450,7 +493,7 @@ class Transcript:
             return self._commits.submit(list(drafts))
         finally:
             if self._untold:
-                self._tell_damage()
+                self.tell_damage()
 
     def _commit(self, batch: list[Ticket[Draft, Entry]]) -> None:
         with self._mutex:
@@ -490,6 +533,7 @@ class Transcript:
                 offset, parent, seq = taken[-1].end + 1, taken[-1].id, taken[-1].seq
         if records:
             lines += [record.line for record in records]
+            self._make_name_durable()
             self._opened.append(b"\n".join(lines) + b"\n", at=start)
             self._take_in(records, offset)
 
@@ -512,12 +556,14 @@ class Transcript:
             parent = entry.id
         return entries
 
-    def _take_in(self, records: list[Record], end: int) -> None:
+    def _make_name_durable(self) -> None:
+        """Whoever made the file or its folders may have died before their names were durable."""
         if not self._is_name_durable:
-            # Whoever made the file or its folders may have died before their names were durable.
             self._folder.sync()
             self._folder.sync_way()
             self._is_name_durable = True
+
+    def _take_in(self, records: list[Record], end: int) -> None:
         for record in records:
             self._state.advance(record)
             if self._window is not None:
