@@ -103,3 +103,60 @@ def test_more_sessions_than_file_handles_can_be_in_use(home: Path) -> None:
         check=False,
     )
     assert run.stdout == "fine\n", run.stderr
+
+
+def _first_calls_of_a_child(session: holdfast.Session, number: int) -> None:
+    threads = [
+        threading.Thread(target=_in_a_process, args=(session, number * 10 + thread))
+        for thread in range(4)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+
+def test_several_threads_of_a_child_may_make_its_first_call(home: Path) -> None:
+    with holdfast.open(home) as engine:
+        session = engine.session("s1")
+        fork = multiprocessing.get_context("fork")
+        workers = [
+            fork.Process(target=_first_calls_of_a_child, args=(session, n)) for n in range(8)
+        ]
+        for worker in workers:
+            worker.start()
+        for worker in workers:
+            worker.join(60)
+        assert [worker.exitcode for worker in workers] == [0] * 8
+        assert len(session.view()) == 32
+        assert session.verify().is_intact
+
+
+ASYNC_IN_A_CHILD = """
+import asyncio, os, sys
+import holdfast
+engine = asyncio.run(holdfast.aopen(sys.argv[1])._opened())
+
+async def append():
+    session = await engine.session("s1")
+    await session.append({"role": "user", "content": str(os.getpid())})
+    return len(await session.view())
+
+assert asyncio.run(append()) == 1
+child = os.fork()
+if child == 0:
+    os._exit(0 if asyncio.run(append()) == 2 else 1)
+assert os.waitpid(child, 0)[1] == 0
+print("fine")
+"""
+
+
+def test_an_async_engine_works_in_a_forked_child(home: Path) -> None:
+    run = subprocess.run(
+        [sys.executable, "-c", ASYNC_IN_A_CHILD, str(home)],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert run.stdout == "fine\n", run.stderr

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import threading
 from collections import defaultdict
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -205,7 +206,7 @@ with holdfast.open(sys.argv[1]) as engine:
             except holdfast.StorageError:
                 pass
 
-    threads = [threading.Thread(target=keep_busy) for _ in range(2)]
+    threads = [threading.Thread(target=keep_busy, daemon=True) for _ in range(2)]
     for thread in threads:
         thread.start()
     kept, interrupts = [], 0
@@ -283,3 +284,59 @@ def test_a_session_renamed_while_open_is_still_the_same_conversation(tmp_path: P
     assert texts(other.open("new")) == ["first", "second", "third", "fourth"]
     assert other.open("new").verify().is_intact
     assert [path.name for path in (tmp_path / "sessions").glob("old*")] == []
+
+
+def test_a_file_an_editor_replaced_is_the_one_that_is_appended_to(tmp_path: Path) -> None:
+    mine = open_transcript(open_store(tmp_path))
+    mine.append([said("first")])
+    file = tmp_path / "sessions" / "s1.jsonl"
+    content = file.read_bytes()
+    file.rename(file.with_suffix(".jsonl.bak"))  # as `sed -i.bak` does
+    file.write_bytes(content)
+    mine.append([said("second")])
+    assert texts(mine) == texts(open_store(tmp_path).open("s1")) == ["first", "second"]
+    assert b"second" not in file.with_suffix(".jsonl.bak").read_bytes()
+
+
+class DiskWithAHandler(System):
+    """Runs a handler in the middle of a sync, as a signal would."""
+
+    def __init__(self) -> None:
+        self.handlers: list[Callable[[], object]] = []
+        self.refused = 0
+
+    def sync(self, fd: int) -> None:
+        super().sync(fd)
+        while self.handlers:
+            try:
+                self.handlers.pop()()
+            except UsageError:
+                self.refused += 1
+
+
+def test_a_signal_handler_that_uses_the_session_is_refused_not_obeyed(tmp_path: Path) -> None:
+    disk = DiskWithAHandler()
+    store = open_store(tmp_path, system=disk)
+    transcript = open_transcript(store)
+    disk.handlers = [
+        transcript.state,
+        transcript.entries,
+        lambda: store.view(transcript),
+        lambda: transcript.append([said("inside")]),
+    ]
+    transcript.append([said("outside")])
+    assert disk.refused == 4
+    assert transcript.state().entries == 2
+    assert [message.text for message in store.view(transcript)] == ["outside"]
+
+
+def test_a_ticket_that_an_interrupted_leader_lost_is_an_error_not_an_empty_success() -> None:
+    commits: GroupCommit[str, str] = GroupCommit(lambda batch: None)
+
+    class Losing(list[Ticket[str, str]]):
+        def append(self, ticket: Ticket[str, str]) -> None:
+            """Lost between being taken out of the line and being marked as taken."""
+
+    commits._waiting = Losing()
+    with pytest.raises(StorageError, match="interrupted"):
+        commits.submit(["lost"])

@@ -6,6 +6,7 @@ import base64
 import json
 import logging
 import random
+import zlib
 from collections.abc import Callable
 from pathlib import Path
 
@@ -372,3 +373,87 @@ def test_a_malformed_entry_of_somebody_else_is_left_out_of_everything(
     assert again.open("s1").state().entries == 4
     assert [each.name for each in again.summaries()] == ["s1"]
     assert again.verify(again.open("s1")).is_intact
+
+
+def odd_record(fields: bytes) -> bytes:
+    """A record whose checksum is right and whose content makes no sense."""
+    body = b'{"hf":1,"seq":1,"id":"odd","parent":null,' + fields
+    return b'%b,"crc":"%08x"}\n' % (body, zlib.crc32(body))
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        b'"at":"2026-03-14T00:00:00Z","type":"message"',
+        b'"at":"nonsense","type":"message","data":{}',
+        b'"at":"2026-03-14T00:00:00Z","type":"message","data":{broken',
+        b'"at":"2026-03-14T00:00:00Z","type":"marker","data":null',
+        b'"at":"2026-03-14T00:00:00Z","type":"compaction","data":[1]',
+    ],
+    ids=["no-data", "no-time", "no-json", "null-data", "list-data"],
+)
+def test_a_record_that_makes_no_sense_is_one_unreadable_entry(
+    tmp_path: Path, fields: bytes, caplog: pytest.LogCaptureFixture
+) -> None:
+    store = open_store(tmp_path)
+    file = tmp_path / "sessions" / "s1.jsonl"
+    file.write_bytes(line(0, "before") + odd_record(fields) + line(2, "after"))
+    transcript = store.open("s1")
+    assert texts(transcript) == ["before", "after"]
+    assert [message.text for message in store.view(transcript)] == ["before", "after"]
+    transcript.append([said("next")])
+    assert transcript.state().entries == 4
+    assert [each.problem for each in store.summaries()] == [None]
+    assert store.delete("s1") == (4, 0)
+
+
+def test_damage_that_the_saved_counters_do_not_know_is_told_by_the_first_who_meets_it(
+    tmp_path: Path,
+) -> None:
+    transcript = open_transcript(open_store(tmp_path))
+    ids = [transcript.append([said(f"m{n}")])[0].id for n in range(6)]
+    summary = {"summary": [{"text": "first summary"}], "first_kept": ids[4]}
+    transcript.append([Draft(type="compaction", data=summary)])
+    newer = {"summary": [{"text": "newer summary"}], "first_kept": ids[5]}
+    transcript.append([Draft(type="compaction", data=newer)])
+    transcript.close()
+    file = tmp_path / "sessions" / "s1.jsonl"
+    file.write_bytes(file.read_bytes().replace(b"newer summary", b"newer s#mmary"))
+    told: list[Event] = []
+    store = open_store(tmp_path, told=told)
+    transcript = store.open("s1")
+    view = [message.text for message in store.view(transcript)]
+    assert view == ["first summary", "m4", "m5"], "the view of the compaction before"
+    assert [type(event) for event in told] == [TranscriptDamaged]
+    assert transcript.state().entries == 8
+    assert (tmp_path / ".journal/quarantine/s1.quarantine").exists()
+
+
+def test_a_last_line_without_newline_is_ended_before_the_next_whoever_looked_before(
+    tmp_path: Path,
+) -> None:
+    store = open_store(tmp_path)
+    file = tmp_path / "sessions" / "s1.jsonl"
+    file.write_bytes((line(0) + line(1))[:-1])
+    store.summaries()
+    open_store(tmp_path).open("s1").append([said("next")])
+    assert len(file.read_bytes().splitlines()) == 3
+
+
+def test_the_last_few_entries_are_each_there_once(tmp_path: Path) -> None:
+    store = open_store(tmp_path)
+    lines = [line(seq, f"m{seq}") for seq in range(5)]
+    (tmp_path / "sessions" / "s1.jsonl").write_bytes(b"".join([*lines, lines[4], lines[1]]))
+    found = store.open("s1").entries(last=3)
+    assert len({entry.id for entry in found}) == 3
+
+
+def test_the_payload_of_a_damaged_line_goes_with_its_session(tmp_path: Path) -> None:
+    store = open_store(tmp_path, cap_chars=100)
+    transcript = open_transcript(store)
+    store.append(transcript, [Message.of("user", "SECRET " * 100)])
+    transcript.close()
+    file = tmp_path / "sessions" / "s1.jsonl"
+    file.write_bytes(file.read_bytes().replace(b'"role":"user"', b'"role":"use#"'))
+    assert store.delete("s1") == (1, 1)
+    assert list((tmp_path / "artifacts").iterdir()) == []

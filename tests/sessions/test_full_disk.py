@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from holdfast.disk import System
 from holdfast.errors import StorageError
 from holdfast.types import Message
 from tests.sessions.disks import FailingDisk
@@ -93,3 +94,26 @@ def test_the_same_open_transcript_works_again_when_the_disk_does(tmp_path: Path)
         transcript.append([said("refused")])
     transcript.append([said("after")])
     assert texts(transcript) == ["before", "after"]
+
+
+class NamesCannotBeSynced(System):
+    is_failing = True
+
+    def sync_folder(self, fd: int) -> None:
+        if self.is_failing:
+            raise OSError(errno.EIO, "Input/output error")
+        super().sync_folder(fd)
+
+
+def test_an_append_refused_because_names_cannot_be_synced_is_not_in_the_file(
+    tmp_path: Path,
+) -> None:
+    open_transcript(open_store(tmp_path))
+    disk = NamesCannotBeSynced()
+    transcript = open_store(tmp_path, system=disk).open("s1")
+    for _ in range(3):
+        with pytest.raises(StorageError):
+            transcript.append([said("pay 100")])
+    disk.is_failing = False
+    transcript.append([said("pay 100")])
+    assert texts(transcript) == ["pay 100"]

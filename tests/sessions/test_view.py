@@ -180,3 +180,24 @@ def test_a_pruned_entry_that_is_kept_stays_pruned_after_the_compaction(tmp_path:
     transcript.append([kept])
     assert shown(store.view(transcript)) == ["s", "[short]", "m0"]
     assert reopened(tmp_path) == store.view(transcript)
+
+
+def test_a_kept_entry_pruned_between_two_compactions_stays_pruned(tmp_path: Path) -> None:
+    store = open_store(tmp_path)
+    transcript = open_transcript(store)
+    kept = fill(transcript, 1)[0]
+    for number in range(2):
+        last = fill(transcript, 2)[1]
+        transcript.append(
+            [compaction(summary=[{"text": f"s{number}"}], first_kept=last, kept=[kept])]
+        )
+        if number == 0:
+            assert shown(store.view(transcript)) == ["s0", "m0", "m1"]
+            changes = [{"entry": kept, "part": 0, "text": "[short]"}]
+            transcript.append([Draft(type="prune", data={"shown": changes})])
+    live = store.view(transcript)
+    assert shown(live) == ["s1", "[short]", "m1"]
+    transcript.close()
+    assert reopened(tmp_path) == live
+    (tmp_path / "sessions" / "s1.state.json").unlink()
+    assert reopened(tmp_path) == live

@@ -52,7 +52,7 @@ class GroupCommit(Generic[D, R]):
         self._waiting: list[Ticket[D, R]] = []
         self._lock = Lock()
         self._leader = Lock()
-        self._inside: set[int] = set()
+        self._inside: dict[int, bool] = {}
 
     @property
     def waiting(self) -> int:
@@ -62,7 +62,7 @@ class GroupCommit(Generic[D, R]):
     @property
     def is_busy_here(self) -> bool:
         """Whether the calling thread is in the middle of a ``submit``."""
-        return get_ident() in self._inside
+        return self._inside.get(get_ident(), False)
 
     def submit(self, drafts: list[D]) -> list[R]:
         """The results of these drafts, when they are committed."""
@@ -71,9 +71,10 @@ class GroupCommit(Generic[D, R]):
                 "An append was called in the middle of an append of the same thread.",
                 hint="Signal handlers must not append; let them set a flag instead.",
             )
+        me = get_ident()
         ticket: Ticket[D, R] = Ticket(drafts, _closed_lock() if self._leader.locked() else None)
         try:
-            self._inside.add(get_ident())
+            self._inside[me] = True
             with self._lock:
                 self._waiting.append(ticket)
             while ticket.wake is not None and self._leader.locked():
@@ -88,7 +89,7 @@ class GroupCommit(Generic[D, R]):
                         # Whoever took it does not write any more, and did not say how it ended.
                         ticket.error = _interrupted()
         finally:
-            self._inside.discard(get_ident())
+            self._inside[me] = False  # first, and no call: so Ctrl-C cannot come before it
             if self._waiting:
                 self._step_out(ticket)
         if ticket.error is not None:

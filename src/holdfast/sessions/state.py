@@ -102,7 +102,10 @@ class State:
             self.earlier_offsets[record.id] = record.offset
 
     def _advance_by_data(self, record: Record) -> None:
-        data = record.entry().data
+        entry = record.entry()
+        data = entry.data
+        if entry.type != record.type:
+            return  # only its envelope can be read
         if (problem := problem_with(record.type, data)) is not None:
             log.warning("entry %s (%s) is left out: %s", record.id, record.type, problem)
             return
