@@ -177,6 +177,17 @@ class Directory:
         _refuse_links(found, self.path, name)
         return FileStat(found.st_ino, found.st_size)
 
+    def identify(self, name: str) -> tuple[int, int] | None:
+        """Inode and length of whatever has that name now: to compare with a file that is open.
+
+        Nothing is checked, because nothing is followed; it is asked at every append.
+        """
+        try:
+            found = os.stat(name, dir_fd=self._fd, follow_symlinks=False)
+        except FileNotFoundError:
+            return None
+        return found.st_ino, found.st_size
+
     def names(self) -> list[str]:
         """The names in this folder, sorted; half-written temporary files left out."""
         return sorted(name for name in os.listdir(self._fd) if not name.startswith(TEMPORARY))

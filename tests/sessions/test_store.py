@@ -158,6 +158,7 @@ def test_an_append_to_a_session_made_anew_lands_in_the_new_one(tmp_path: Path) -
     open_transcript(other)
     mine.append([said("second")])
     assert texts(open_store(tmp_path).open("s1")) == ["second"]
+    assert mine.verify().is_intact, "the numbers of the old one are not missed in the new"
 
 
 def test_an_artifact_is_stored_once_and_goes_with_its_last_session(tmp_path: Path) -> None:

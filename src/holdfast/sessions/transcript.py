@@ -98,6 +98,7 @@ class Transcript:
         on_damage: Callable[[str, int, int, str], None],
     ) -> None:
         self.name = name
+        self.file_name = f"{name}.jsonl"
         self._folder = folder
         self._quarantine = quarantine
         self._clock = clock
@@ -118,10 +119,6 @@ class Transcript:
         self._highest_seq = -1
         self._unsynced_tail: tuple[int, bytes] | None = None
         self._untold: list[Damage] = []
-
-    @property
-    def file_name(self) -> str:
-        return f"{self.name}.jsonl"
 
     @property
     def _state_name(self) -> str:
@@ -265,10 +262,10 @@ class Transcript:
         It is, if our name leads to it; also if our name leads nowhere but the file has another:
         then it was renamed, and is the same conversation.
         """
-        found = self._folder.stat(self.file_name)
+        found = self._folder.identify(self.file_name)
         if found is not None:
-            self._size = found.size
-            return found.inode == self._inode
+            inode, self._size = found
+            return inode == self._inode
         links, self._size = self._opened.look()
         return links > 0
 
@@ -297,8 +294,8 @@ class Transcript:
         self._folder.remove(self._state_name)
 
     def _has_its_name(self) -> bool:
-        found = self._folder.stat(self.file_name)
-        return found is not None and found.inode == self._inode
+        found = self._folder.identify(self.file_name)
+        return found is not None and found[0] == self._inode
 
     def _save_state(self) -> None:
         """Write the counters beside the transcript. Only to save time: they can be derived."""
@@ -335,6 +332,7 @@ class Transcript:
             ) from None
         self._inode, self._size = self._file.inode, self._file.size()
         self._is_name_durable = self._is_scanned = False
+        self._highest_seq = -1  # another file, other numbers
         self._start_over()
 
     def _start_over(self, *, believe_saved: bool = True) -> None:
