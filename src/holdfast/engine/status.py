@@ -221,7 +221,8 @@ def _time_zone(rooms: Rooms) -> Check:
 
 def _config(rooms: Rooms) -> Check:
     settings = rooms.settings
-    idle = [name for name in settings.sources if name not in IN_EFFECT]
+    own = [name for name, source in settings.sources.items() if source.kind != "default"]
+    idle = [name for name in own if name not in IN_EFFECT]
     if idle:
         return Check(
             name="config",
@@ -229,4 +230,4 @@ def _config(rooms: Rooms) -> Check:
             text=f"set, but without effect yet: {', '.join(sorted(idle))}",
             hint="They are kept for parts of Holdfast that are still to come.",
         )
-    return Check(name="config", result="ok", text=f"{len(settings.sources)} setting(s) of your own")
+    return Check(name="config", result="ok", text=f"{len(own)} setting(s) of your own")
