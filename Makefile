@@ -11,7 +11,7 @@ export HOLDFAST_DATA := $(abspath ../shared/data)
 endif
 endif
 
-.PHONY: run test test-long check setup bench docs format clean help
+.PHONY: run test test-long check setup bench replay docs format clean help
 
 run: $(READY)          ## open the main job: a tour of what Holdfast does
 	@$(VENV)/bin/holdfast demo
@@ -31,6 +31,9 @@ check: $(READY)        ## format, lint, types, layers, docs
 
 bench: $(READY)        ## measure, and keep the results in benchmarks/results
 	@$(PYTHON) -m benchmarks
+
+replay: $(READY)       ## every public transcript through small windows, each strategy
+	@$(PYTHON) -m scripts.replay_all
 
 docs: $(READY)         ## write the generated pages again
 	@$(PYTHON) -m scripts.docs

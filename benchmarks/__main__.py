@@ -13,10 +13,16 @@ import sys
 from datetime import UTC, datetime
 from pathlib import Path
 
-from benchmarks import append, opening
+from benchmarks import append, context, extraction, opening, planning
 
 RESULTS = Path(__file__).parent / "results"
-ALL = {"append": append.measure, "open": opening.measure}
+ALL = {
+    "append": append.measure,
+    "open": opening.measure,
+    "plan": planning.measure,
+    "context": context.measure,
+    "extraction": extraction.measure,
+}
 
 
 def main() -> None:

@@ -4,6 +4,7 @@
     ├── UsageError                         the caller must change something    exit 2
     │   ├── ConfigError                    names key, value and source
     │   └── InvalidMessage                 not a message or entry we can store
+    ├── IrreducibleContext                 what must be sent does not fit      exit 4
     ├── NotFound                           session, entry, artifact            exit 3
     │   └── SessionGone                    deleted or renamed while open
     ├── StorageError                       path, what is safe, what to run     exit 5
@@ -16,13 +17,14 @@ paste. Exit codes are stable: scripts may rely on them (``tests/doors/test_cli_c
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 
 __all__ = [
     "ConfigError",
     "HoldfastError",
     "InvalidMessage",
+    "IrreducibleContext",
     "Locked",
     "NotFound",
     "PolicyRefused",
@@ -59,6 +61,18 @@ class ConfigError(UsageError):
 
 class InvalidMessage(UsageError):
     """What was given is not a message that can be stored and sent again."""
+
+
+class IrreducibleContext(HoldfastError):
+    """What may never be shortened is larger than the window allows; ``blocks`` names it."""
+
+    exit_code = 4
+
+    def __init__(
+        self, message: str, *, blocks: Sequence[tuple[str, int]] = (), hint: str | None = None
+    ) -> None:
+        super().__init__(message, hint=hint)
+        self.blocks = tuple(blocks)
 
 
 class NotFound(HoldfastError):

@@ -18,14 +18,24 @@ from typing import ClassVar, Literal
 from holdfast.types import Json
 
 __all__ = [
+    "CompactionEnd",
+    "CompactionFailed",
+    "CompactionStart",
+    "ContextMeasured",
+    "ContextPressure",
     "Event",
     "EventBus",
     "Listener",
+    "MemoryFlushEnd",
+    "MemoryFlushSkipped",
+    "MemoryFlushStart",
+    "MemoryWritten",
     "SessionClosed",
     "SessionDeleted",
     "SessionRenamed",
     "SessionStarted",
     "StorageDegraded",
+    "ToolResultsPruned",
     "TranscriptDamaged",
 ]
 
@@ -95,6 +105,99 @@ class TranscriptDamaged(Event):
     regions: int
     damaged_bytes: int
     quarantine: str
+
+
+# ── the context ─────────────────────────────────────────────────────────────────────────────
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ContextMeasured(Event):
+    """How large the next request is, before anything was done about it."""
+
+    projected: int
+    source: str
+    messages: int
+    window: int
+    compact_at: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ContextPressure(Event):
+    """A mark was reached that had not been reached before in this process."""
+
+    level: str
+    projected: int
+    mark: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolResultsPruned(Event):
+    """Parts of the view are shown shortened from now on."""
+
+    entry: str
+    parts: int
+    tokens_before: int
+    tokens_after: int
+    saved_cost: float
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemoryFlushStart(Event):
+    """What is about to be lost is being saved. Always followed by its end."""
+
+    cycle: str
+    mode: str
+    entries: int
+    attempt: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemoryFlushEnd(Event):
+    cycle: str
+    outcome: str
+    saved: int
+    covered: int
+    file: str | None = None
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemoryFlushSkipped(Event):
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemoryWritten(Event):
+    path: str
+    added: int
+    skipped: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CompactionStart(Event):
+    strategy: str
+    reason: str
+    tokens_before: int
+    leaving: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CompactionEnd(Event):
+    entry: str
+    strategy: str
+    tokens_before: int
+    tokens_after: int
+    dropped: int
+    fallbacks: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CompactionFailed(Event):
+    """History stays as it was."""
+
+    reason: str
 
 
 Listener = Callable[[Event], None]

@@ -334,8 +334,10 @@ _OPEN_HTML: Final = (
 )
 
 
-def append_to_section(text: str, heading: str, line: str, *, level: int = 2) -> str:
+def append_to_section(text: str, heading: str, line: str, *more: str, level: int = 2) -> str:
     """The text with ``line`` as the last line of a section, before any subsection of it.
+
+    ``more`` are further items of the list that ``line`` is an item of.
 
     The section is made at the end of the text, with a heading of this ``level``, when there is
     none. Blank lines are added where Markdown would otherwise join the line to its neighbours,
@@ -345,12 +347,16 @@ def append_to_section(text: str, heading: str, line: str, *, level: int = 2) -> 
     Raises:
         UsageError: the line is blank or has a line break in it, or no heading reads so.
     """
-    if not line.strip() or "\n" in line or "\r" in line:
-        raise UsageError(f"{line!r} is not one line of text.", hint="Append one line at a time.")
+    lines = (line, *more)
+    for each in lines:
+        if not each.strip() or "\n" in each or "\r" in each:
+            raise UsageError(f"{each!r} is not one line of text.", hint="Give each line apart.")
+    if more and not all(map(_BULLET.match, lines)):
+        raise UsageError("Several lines can only be appended as items of one list.")
     document = parse(text)
     found = _find_heading(document, heading)
     if found is None:
-        return _with_section(document, heading, line, level)
+        return _with_section(document, heading, lines, level)
     rest = [block for block in document.blocks if block.span.start > found.span.start]
     after = next((block for block in rest if block.kind == "heading"), None)
     limit = after.span.start - 1 if after else len(document.source)
@@ -361,11 +367,11 @@ def append_to_section(text: str, heading: str, line: str, *, level: int = 2) -> 
         last = len(document.source)  # whatever was left open reaches to the end
     if previous.kind != "list_item" or not _BULLET.match(line):
         added.append("")
-    added += [line, *_parting(document, line, last, after)]
+    added += [*lines, *_parting(document, line, last, after)]
     return _inserted(document, last, added)
 
 
-def _with_section(document: Document, heading: str, line: str, level: int) -> str:
+def _with_section(document: Document, heading: str, lines: Sequence[str], level: int) -> str:
     title = f"{'#' * level} {heading}"
     read = [(block.kind, block.text) for block in parse(title).blocks]
     if not heading or read != [("heading", heading)]:
@@ -374,7 +380,7 @@ def _with_section(document: Document, heading: str, line: str, level: int) -> st
     added = _closing(document)
     if added or (end and _last_written(document, end) == end):
         added.append("")
-    return _inserted(document, end, [*added, title, "", line])
+    return _inserted(document, end, [*added, title, "", *lines])
 
 
 def _closing(document: Document) -> list[str]:

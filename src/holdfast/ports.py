@@ -19,6 +19,7 @@ __all__ = [
     "Embedder",
     "Ids",
     "Model",
+    "ModelFailure",
     "ModelReply",
     "ModelRequest",
     "Reranker",
@@ -54,6 +55,14 @@ class ModelReply:
     message: Message
     usage: Usage | None = None
     stop_reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelFailure:
+    """In place of an answer: the model did not give one. ``error`` is what it raised, if it did."""
+
+    reason: str
+    error: Exception | None = None
 
 
 class Model(Protocol):

@@ -24,14 +24,16 @@ class Run:
         return [json.loads(line) for line in self.out.splitlines()]
 
 
-def holdfast(home: Path, *arguments: str, environ: dict[str, str] | None = None) -> Run:
+def holdfast(
+    home: Path, *arguments: str, environ: dict[str, str] | None = None, stdin: str = ""
+) -> Run:
     run = subprocess.run(
         [sys.executable, "-m", "holdfast", "--home", str(home), *arguments],
         capture_output=True,
         text=True,
         encoding="utf-8",
         env={**os.environ, "COLUMNS": "120", **(environ or {})},
-        stdin=subprocess.DEVNULL,
+        input=stdin,
         check=False,
     )
     return Run(run.returncode, run.stdout, run.stderr)

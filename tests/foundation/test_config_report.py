@@ -44,7 +44,7 @@ def test_explain_says_all_there_is_to_know_about_a_key() -> None:
         "doc": KEYS["prune.mode"].doc,
         "environment": "HOLDFAST_PRUNE_MODE",
         "secret": False,
-        "in_effect": False,
+        "in_effect": True,
     }
     assert explain(Settings(), "flush.hard_threshold_command").environment is None
     assert explain(Settings(), "memory.time_zone").default == "this system's zone"

@@ -107,6 +107,88 @@ def demo() -> None:
     tour.run()
 
 
+# ── the context ─────────────────────────────────────────────────────────────────────────────
+
+context_commands = typer.Typer(
+    help="The context window: what fills it, and what would be done.", no_args_is_help=True
+)
+app.add_typer(context_commands, name="context")
+
+Window = Annotated[
+    int | None,
+    typer.Option(
+        min=2000, metavar="N", help="What the model can read, in tokens. [default: context.window]"
+    ),
+]
+
+
+@context_commands.command("explain")
+def context_explain(
+    context: typer.Context,
+    name: Annotated[str, typer.Argument(metavar="SESSION", help="The session's name.")],
+    window: Window = None,
+    model: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Count and check for this model.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Marks, projected tokens, what they are spent on, and the plan: what would be pruned,
+    flushed and compacted, and why, or why not."""
+    from holdfast.cli import context as commands
+
+    commands.explain(door(context), name, window=window, model=model, as_json=as_json)
+
+
+@app.command()
+def replay(
+    file: Annotated[
+        Path, typer.Argument(metavar="FILE", help="A log of conversations; .gz too; - is stdin.")
+    ],
+    window: Annotated[
+        int, typer.Option(min=2000, metavar="N", help="What the model could read, in tokens.")
+    ],
+    strategy: Annotated[
+        str | None, typer.Option(help="layered, summary or selective. [default: the setting]")
+    ] = None,
+    model: Annotated[
+        str, typer.Option(help="Who writes summaries: rules needs no model.")
+    ] = "rules",
+    format: Annotated[
+        str | None,
+        typer.Option(help="Make requests for openai or anthropic. [default: as in the log]"),
+    ] = None,
+    dump: Annotated[
+        Path | None,
+        typer.Option(metavar="OUT", help="Write every request, flush and compaction there."),
+    ] = None,
+    limit: Annotated[
+        int | None, typer.Option(min=1, metavar="N", help="Only the first N conversations.")
+    ] = None,
+    sample: Annotated[
+        int | None, typer.Option(min=1, metavar="N", help="Only N conversations, by chance.")
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Which chance.")] = 0,
+    jobs: Annotated[
+        int | None, typer.Option(min=1, metavar="N", help="Processes. [default: all cores]")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Feed recorded conversations through the engine, turn by turn: what plain trimming would
+    have dropped and cost, and what Holdfast does instead."""
+    from holdfast.cli import replaying
+
+    replaying.run(
+        file,
+        replaying.Wish(window=window, strategy=strategy, model=model, format=format),
+        dump=dump,
+        limit=limit,
+        sample=sample,
+        seed=seed,
+        jobs=jobs,
+        as_json=as_json,
+    )
+
+
 # ── sessions ────────────────────────────────────────────────────────────────────────────────
 
 sessions = typer.Typer(help="Conversations: list, read, check, fork, export.", no_args_is_help=True)

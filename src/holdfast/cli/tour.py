@@ -1,7 +1,8 @@
 """``holdfast demo``: a short tour on real files, in a temporary home, offline.
 
-It says things, pulls the plug on a writer, damages a file, goes back to originals and forks;
-every number it prints was counted while it ran (``tests/doors/test_demo.py``).
+It fills a small window until the conversation is saved to memory, compacted and continued,
+pulls the plug on a writer, damages a file, goes back to originals and forks; every number it
+prints was counted while it ran (``tests/doors/test_demo.py``).
 """
 
 from __future__ import annotations
@@ -18,12 +19,14 @@ from pathlib import Path
 
 import holdfast
 from holdfast.cli.render import note, say
+from holdfast.engine.compacting import CompactionDone
 from holdfast.testing.corpus import conversation
 from holdfast.text import one_line
 
 __all__ = ["run"]
 
 _PLUG_AFTER_SECONDS = 0.4
+_WINDOW = 6_000
 
 
 def run() -> None:
@@ -31,11 +34,18 @@ def run() -> None:
     say("Holdfast: what is said is kept, whatever happens. A tour on real files.\n")
     with holdfast.open(home) as engine:
         _converse(engine)
+        _fill_the_window(engine, home)
         _pull_the_plug(engine, home)
         _damage(engine, home)
         _go_back(engine)
     say(f"Everything is under {home}. Look around:")
-    for command in ("sessions list", "sessions show tour", "sessions verify", "status", "doctor"):
+    for command in (
+        f"context explain agent --window {_WINDOW}",
+        "sessions show agent --view",
+        "sessions list",
+        "status",
+        "doctor",
+    ):
         say(f"  {_command()} --home {home} {command}")
     note("\nNothing here needs a key or a network. Remove the folder when you are done.")
 
@@ -59,6 +69,42 @@ def _converse(engine: holdfast.Engine) -> None:
     say()
 
 
+def _fill_the_window(engine: holdfast.Engine, home: Path) -> None:
+    session = engine.session("agent")
+    constraint = "Find out why billing fails. Never restart it yourself. 结论请用中文写。"
+    task = session.append({"role": "user", "content": constraint})
+    prepared = session.prepare(window=_WINDOW)
+    calls, largest, dropped, compactions = 1, prepared.request.tokens, 0, 0
+    for message in (m for seed in range(7, 15) for m in conversation(seed, 8)[1:]):
+        if message.role == "assistant":
+            prepared = session.prepare(window=_WINDOW)
+            calls += 1
+            largest = max(largest, prepared.request.tokens)
+            made = [done for done in prepared.done if isinstance(done, CompactionDone)]
+            compactions += len(made)
+            dropped += sum(len(done.dropped) for done in made)
+        session.append(message)
+    said = session.expand(task).text
+    kept = any(each.get("content") == said for each in prepared.messages)
+    memories = [
+        line
+        for file in (home / "agents" / "main" / "memory").glob("*.md")
+        for line in file.read_text("utf-8").splitlines()
+        if line.startswith("- ")
+    ]
+    say(f"2. A full window: the same agent works on in {_WINDOW:,} tokens, {calls} calls long.")
+    say(f"   {compactions} times it was full: {dropped} messages left the view, each saved first.")
+    say(f"   No request had more than {largest:,} tokens; the task {_still(kept)} in the last one,")
+    say(f"   word for word. In memory are {len(memories)} lines of Markdown now, such as:")
+    for line in memories[:4]:
+        say(f"   {one_line(line.partition(' <!--')[0], 90)}")
+    say()
+
+
+def _still(kept: bool) -> str:
+    return "is" if kept else "is NOT"
+
+
 def _pull_the_plug(engine: holdfast.Engine, home: Path) -> None:
     writer = subprocess.Popen(
         [sys.executable, "-m", "holdfast.cli.tour", str(home)], stdout=subprocess.PIPE
@@ -72,7 +118,7 @@ def _pull_the_plug(engine: holdfast.Engine, home: Path) -> None:
     acknowledged = [line.decode() for line in told.split(b"\n")[:-1]]
     found = {entry.id for entry in engine.session("plug").entries()}
     lost = [entry_id for entry_id in acknowledged if entry_id not in found]
-    say("2. The plug: another process wrote as fast as it could and was killed (kill -9).")
+    say("3. The plug: another process wrote as fast as it could and was killed (kill -9).")
     say(f"   {len(acknowledged)} messages were acknowledged, {len(lost)} of them are lost.\n")
 
 
@@ -84,7 +130,7 @@ def _damage(engine: holdfast.Engine, home: Path) -> None:
     file.write_bytes(data)
     logging.getLogger("holdfast").setLevel(logging.ERROR)  # the next line says it better
     found = engine.session("plug").verify()
-    say("3. A flipped bit on disk costs the record it is in, and you are told.")
+    say("4. A flipped bit on disk costs the record it is in, and you are told.")
     say(f"   {found.entries} entries are intact, {found.damaged_regions} damaged region of")
     say(f"   {found.damaged_bytes} bytes is set aside in .journal/quarantine.\n")
 
@@ -98,7 +144,7 @@ def _go_back(engine: holdfast.Engine) -> None:
     shown = session.view()[-1].text
     whole = session.expand(entry_id).text
     fork = session.fork(session.entries()[3].id, "another-way")
-    say("4. A giant tool result is shown short and kept whole; and any moment can be forked.")
+    say("5. A giant tool result is shown short and kept whole; and any moment can be forked.")
     say(f"   the model sees {len(shown):,} characters; expand gives {len(whole):,} back.")
     say(f"   'another-way' goes on from the first {len(fork.view())} messages of 'tour'.\n")
 

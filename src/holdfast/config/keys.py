@@ -483,7 +483,35 @@ class Settings(Section):
 KEYS: Final[Mapping[str, Key]] = keys_of(Settings)
 """Every key by its dotted name, in the order of the reference page."""
 
-IN_EFFECT: Final = frozenset({"context.ingest_cap_chars", "memory.time_zone"})
+IN_EFFECT: Final = frozenset(
+    {
+        "compaction.inline_seconds",
+        "compaction.max_messages",
+        "compaction.pins",
+        "compaction.strategy",
+        "context.context_tokens",
+        "context.ingest_cap_chars",
+        "context.reserve_tokens_floor",
+        "context.window",
+        "flush.enabled",
+        "flush.hard_threshold_tokens",
+        "flush.inline_seconds",
+        "flush.max_lines",
+        "flush.soft_threshold_tokens",
+        "flush.total_seconds",
+        "memory.mode",
+        "memory.time_zone",
+        "prune.head",
+        "prune.keep_last_assistants",
+        "prune.min_clear_chars",
+        "prune.mode",
+        "prune.soft_trim_chars",
+        "prune.tail",
+        "prune.tools.allow",
+        "prune.tools.deny",
+        "prune.ttl",
+    }
+)
 """The keys that steer something today. The others are read, checked and kept for parts that are
 still to come; ``config explain`` and ``doctor`` say so. Whoever builds the part adds its keys."""
 

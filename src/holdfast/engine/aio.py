@@ -15,7 +15,7 @@ from datetime import date
 from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import ParamSpec, TypeVar
+from typing import TYPE_CHECKING, ParamSpec, TypeVar, Unpack
 
 from holdfast.config import Settings
 from holdfast.disk import PROCESS
@@ -27,6 +27,9 @@ from holdfast.ports import Clock, Ids
 from holdfast.sessions.store import SessionSummary, Tombstone
 from holdfast.sessions.transcript import Verification
 from holdfast.types import ChatType, Entry, Json, Message, View
+
+if TYPE_CHECKING:
+    from holdfast.engine.turn import About, Explanation, Prepared
 
 __all__ = ["AsyncEngine", "AsyncSession", "aopen_engine"]
 
@@ -143,6 +146,18 @@ class AsyncSession:
 
     async def expand(self, id: str) -> Expanded:
         return await self._threads.run(self._session.expand, id)
+
+    async def originals(self, ids: Iterable[str]) -> dict[str, Message]:
+        return await self._threads.run(self._session.originals, ids)
+
+    async def prepare(self, **about: Unpack[About]) -> Prepared:
+        return await self._threads.run(self._session.prepare, **about)
+
+    async def compact(self, **about: Unpack[About]) -> Prepared:
+        return await self._threads.run(self._session.compact, **about)
+
+    async def explain_context(self, **about: Unpack[About]) -> Explanation:
+        return await self._threads.run(self._session.explain_context, **about)
 
     async def verify(self) -> Verification:
         return await self._threads.run(self._session.verify)

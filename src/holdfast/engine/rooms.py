@@ -10,12 +10,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import date, tzinfo
+from importlib import import_module
 from pathlib import Path
 from threading import Lock
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 from zoneinfo import ZoneInfo
 
 from holdfast.config import Settings, day_of
+from holdfast.context.accounting import ingest_cap
 from holdfast.disk import PROCESS, SYSTEM, Directory, System
 from holdfast.engine.eventlog import EventLog
 from holdfast.errors import Locked, StorageError
@@ -25,6 +27,10 @@ from holdfast.scope import check_name, folder, place_of
 from holdfast.sessions.store import Store
 from holdfast.sessions.transcript import Transcript
 from holdfast.types import Scope
+
+if TYPE_CHECKING:
+    from holdfast.context.tokens import TokenEstimator
+    from holdfast.memory.notes import Notes
 
 __all__ = ["Rooms"]
 
@@ -54,6 +60,8 @@ class Rooms:
         self._ids = ids
         self._system = system
         self.failing: set[str] = set()
+        self.pressure: dict[str, str] = {}
+        self._estimators: dict[str, TokenEstimator] = {}
         self._open()
         self.events.subscribe(EventLog(self.home))
 
@@ -70,8 +78,10 @@ class Rooms:
             clock=self.clock,
             ids=self._ids,
             events=self.events,
-            cap_chars=self.settings.context.ingest_cap_chars,
+            cap_chars=ingest_cap(self.settings),
         )
+        self._notes: Notes | None = None
+        self._owner: str | None = None
         self._generation = PROCESS.generation  # last: until here other threads must wait
 
     def _mine(self) -> None:
@@ -137,6 +147,31 @@ class Rooms:
     def release_all(self) -> None:
         for name in list(self._transcripts):
             self.release(name)
+
+    @property
+    def notes(self) -> Notes:
+        """The memory files, opened when the first line is written."""
+        self._mine()
+        if self._notes is None:
+            self._notes = import_module("holdfast.memory.notes").Notes(self.base)
+        return self._notes
+
+    @property
+    def owner(self) -> str:
+        """Who we are in a lease: no other process, and no forked child, has the same name."""
+        self._mine()
+        if self._owner is None:
+            self._owner = self._ids.new(self.clock.now())
+        return self._owner
+
+    def estimator(self, model: str | None) -> TokenEstimator:
+        """The estimator for a model; a real tokenizer counts where one is installed for it."""
+        tokens = import_module("holdfast.context.tokens")
+        family = tokens.family_of(model) if model else "default"
+        if family not in self._estimators:
+            counter = import_module("holdfast.models.tokenizers").find_counter(family)
+            self._estimators[family] = tokens.TokenEstimator(family, counter=counter)
+        return self._estimators[family]
 
     @property
     def zone(self) -> tzinfo:

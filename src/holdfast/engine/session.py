@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from importlib import import_module
-from typing import Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, Unpack, cast, get_args
 
 from holdfast.engine.rooms import Rooms
 from holdfast.errors import InvalidMessage, NotFound, StorageError, UsageError
@@ -23,6 +23,9 @@ from holdfast.formats import parse_message, plain_json, to_anthropic, to_openai
 from holdfast.sessions.shapes import message_of, problem_with
 from holdfast.sessions.transcript import Draft, Transcript, Verification
 from holdfast.types import Entry, Json, Message, View
+
+if TYPE_CHECKING:
+    from holdfast.engine.turn import About, Explanation, Prepared
 
 __all__ = ["Expanded", "ExportFormat", "Session"]
 
@@ -41,6 +44,11 @@ class Expanded:
 
     def __str__(self) -> str:
         return self.text
+
+
+def _turn() -> Any:
+    """The planners, with their many patterns, are loaded by the first turn that needs them."""
+    return import_module("holdfast.engine.turn")
 
 
 class Session:
@@ -131,6 +139,48 @@ class Session:
         message = message_of(entry)
         text = message.text if message is not None else json.dumps(entry.data, ensure_ascii=False)
         return Expanded(id=id, text=text, message=message, entry=entry)
+
+    def originals(self, ids: Iterable[str]) -> dict[str, Message]:
+        """The messages of these entries as they were appended; one reading of the whole file."""
+        wanted = set(ids)
+        store = self._rooms.store
+        found = {
+            entry.id: message_of(store.whole(entry))
+            for entry in self.entries()
+            if entry.id in wanted
+        }
+        return {id: message for id, message in found.items() if message is not None}
+
+    # ── the next request ────────────────────────────────────────────────────────────────────
+
+    def prepare(self, **about: Unpack[About]) -> Prepared:
+        """The next request, valid and small enough: what must leave is saved first.
+
+        >>> request = session.prepare(system="Be kind.", tools=tools, window=32_000)
+        >>> client.chat.completions.create(model="…", messages=request.messages)
+
+        What may be said about the request is listed at ``About``.
+
+        Raises:
+            IrreducibleContext: what may not be shortened does not fit; names it.
+        """
+        with self._rooms.watching("prepare", self.name):
+            turn = _turn()
+            return cast(
+                "Prepared", turn.ensure_fit(self._rooms, self._transcript, turn.Ask(**about))
+            )
+
+    def compact(self, **about: Unpack[About]) -> Prepared:
+        """Compact now, whatever the marks say; what leaves is saved first."""
+        with self._rooms.watching("compact", self.name):
+            turn = _turn()
+            ask = turn.Ask(**about)
+            return cast("Prepared", turn.ensure_fit(self._rooms, self._transcript, ask, now=True))
+
+    def explain_context(self, **about: Unpack[About]) -> Explanation:
+        """The marks, what is used, and what the next ``prepare`` would do; nothing is done."""
+        turn = _turn()
+        return cast("Explanation", turn.explain(self._rooms, self._transcript, turn.Ask(**about)))
 
     def verify(self) -> Verification:
         """What a check of every byte finds."""

@@ -1,1 +1,1 @@
-"""What we know, as Markdown files people can read. Nothing lives here yet."""
+"""What we know, as Markdown files people can read: ``notes`` writes the daily log."""

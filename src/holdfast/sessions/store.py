@@ -39,7 +39,7 @@ from holdfast.sessions.transcript import Draft, Transcript, Verification
 from holdfast.sessions.view import compute_view
 from holdfast.types import Entry, Json, Message, View
 
-__all__ = ["SessionSummary", "Store", "Tombstone"]
+__all__ = ["Look", "SessionSummary", "Store", "Tombstone"]
 
 _ENDING: Final = ".jsonl"
 _TOMBSTONES: Final = "tombstones.jsonl"
@@ -75,6 +75,19 @@ class Tombstone:
     at: str
     entries: int
     to: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Look:
+    """A view, and the entries behind it: those still shown from before the cut, and the tail."""
+
+    view: View
+    entries: tuple[Entry, ...]
+    compaction: Entry | None
+
+    @property
+    def last_seq(self) -> int:
+        return max((entry.seq for entry in self.entries), default=0)
 
 
 class Store:
@@ -176,12 +189,19 @@ class Store:
 
     def view(self, transcript: Transcript) -> View:
         """What the model sees of this session now."""
+        return self.look(transcript).view
+
+    def look(self, transcript: Transcript) -> Look:
+        """What the model sees, with the entries it is computed from."""
         window = transcript.window()
-        return compute_view(
+        view = compute_view(
             [self._shown(entry) for entry in window.tail],
             compaction=window.compaction,
             earlier=[self._shown(entry) for entry in window.earlier],
         )
+        in_tail = {entry.id for entry in window.tail}
+        earlier = [entry for entry in window.earlier if entry.id not in in_tail]
+        return Look(view=view, entries=(*earlier, *window.tail), compaction=window.compaction)
 
     def whole(self, entry: Entry, *, strict: bool = True) -> Entry:
         """The entry as it was appended, with every payload in place (a note, if not ``strict``)."""

@@ -15,11 +15,23 @@ Promise: the same entries give the same view, byte for byte
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from holdfast.sessions.shapes import message_of, problem_with, references
-from holdfast.types import GENESIS, Entry, Json, Message, Part, Text, ToolResult, View, ViewItem
+from holdfast.types import (
+    GENESIS,
+    Entry,
+    Json,
+    Message,
+    Part,
+    Text,
+    ToolCall,
+    ToolResult,
+    View,
+    ViewItem,
+)
 
 __all__ = ["compute_view", "needed_before"]
 
@@ -100,9 +112,24 @@ _KINDS: Mapping[str, Json] = {"message": "message", "recall": "recall", "marker"
 
 
 def _shortened(part: Part, text: str) -> Part:
-    if isinstance(part, ToolResult):
-        return replace(part, content=(Text(text=text),), form="text")
-    return Text(text=text)
+    match part:
+        case ToolResult():
+            return replace(part, content=(Text(text=text),), form="text")
+        case ToolCall():  # stays a call: its result needs it
+            return replace(part, arguments=_arguments(part, text))
+        case _:
+            return Text(text=text)
+
+
+def _arguments(call: ToolCall, text: str) -> str | Mapping[str, Json]:
+    """The shortened arguments in the form the call had: an object, or text."""
+    if isinstance(call.arguments, str):
+        return text
+    try:
+        shortened = json.loads(text)
+    except ValueError:
+        return call.arguments
+    return shortened if isinstance(shortened, dict) else call.arguments
 
 
 def _summary(compaction: Entry) -> list[ViewItem]:

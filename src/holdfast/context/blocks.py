@@ -1,0 +1,148 @@
+"""A view as the planners see it: each message with its price, and what must stay together.
+
+A *block* is one message of the view with the tokens it costs. A *group* is what is kept or
+dropped as one: an assistant message with the results that directly follow its calls, or any
+other single message. A result that comes later than that is a message of its own: ``validity``
+shows it as text.
+
+Promise: every block is in exactly one group, in order, and no group ends between a call and a
+result that directly follows it (``tests/context/test_blocks.py``). Pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Final, Literal
+
+from holdfast.types import Image, Message, Part, Text, ToolResult, View, ViewItem
+
+__all__ = [
+    "SYSTEM_ROLES",
+    "Block",
+    "Category",
+    "Group",
+    "blocks_of",
+    "category_of",
+    "group_blocks",
+    "is_system",
+    "is_user",
+    "result_text",
+]
+
+SYSTEM_ROLES: Final = frozenset({"system", "developer"})
+
+Category = Literal["system", "tools", "memory", "summary", "messages", "tool_results", "images"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Block:
+    """One message of the view with its price. ``images`` is the part of it that images cost."""
+
+    item: ViewItem
+    tokens: int
+    images: int = 0
+
+    @property
+    def message(self) -> Message:
+        return self.item.message
+
+    @property
+    def entry(self) -> str:
+        """The entry whose message this is (of a summary: the compaction)."""
+        return self.item.stands_for[0]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Group:
+    """Blocks that are kept or dropped together."""
+
+    blocks: tuple[Block, ...]
+
+    @cached_property
+    def tokens(self) -> int:
+        return sum(block.tokens for block in self.blocks)
+
+    @property
+    def entries(self) -> tuple[str, ...]:
+        return tuple(block.entry for block in self.blocks)
+
+    @property
+    def first(self) -> Block:
+        return self.blocks[0]
+
+    @cached_property
+    def is_user(self) -> bool:
+        """Whether a person speaks here."""
+        return any(is_user(block.message) for block in self.blocks)
+
+
+def blocks_of(
+    view: View, price: Callable[[Message], int], image_price: Callable[[Image], int]
+) -> tuple[Block, ...]:
+    """The view with its prices."""
+    return tuple(
+        Block(
+            item=item,
+            tokens=price(item.message),
+            images=sum(image_price(image) for image in _images(item.message.parts)),
+        )
+        for item in view.items
+    )
+
+
+def _images(parts: Iterable[Part]) -> Iterable[Image]:
+    for part in parts:
+        if isinstance(part, Image):
+            yield part
+        elif isinstance(part, ToolResult):
+            yield from _images(part.content)
+
+
+def group_blocks(blocks: Sequence[Block]) -> tuple[Group, ...]:
+    """The blocks in the groups that stay together."""
+    groups: list[Group] = []
+    held: list[Block] = []
+    waiting: set[str] = set()
+    for block in blocks:
+        answered = {result.call_id for result in block.message.tool_results}
+        if waiting & answered:
+            held.append(block)
+            waiting -= answered
+            continue
+        if held:
+            groups.append(Group(blocks=tuple(held)))
+        held = [block]
+        waiting = {call.id for call in block.message.tool_calls}
+    if held:
+        groups.append(Group(blocks=tuple(held)))
+    return tuple(groups)
+
+
+def is_system(message: Message) -> bool:
+    return message.role in SYSTEM_ROLES
+
+
+def is_user(message: Message) -> bool:
+    """Whether a person speaks: a user message that is more than a carrier of tool results."""
+    return message.role == "user" and any(
+        (isinstance(part, Text) and part.text.strip() != "") or isinstance(part, Image)
+        for part in message.parts
+    )
+
+
+def result_text(message: Message) -> str:
+    """The text of the tool results in a message."""
+    return "\n".join(result.text for result in message.tool_results)
+
+
+def category_of(block: Block) -> Category:
+    """What a block counts as. Tokens of its images are counted apart."""
+    if is_system(block.message):
+        return "system"
+    if block.item.kind == "summary":
+        return "summary"
+    if block.item.kind == "recall":
+        return "memory"
+    return "tool_results" if block.message.tool_results else "messages"

@@ -1,0 +1,251 @@
+"""Which entries must be saved before they leave the view, who may save them now, and why not.
+
+The guard is a record in the transcript. A ``flush`` entry names the cycle, the entries it covers
+and the hash of what the extractor read:
+
+    flushing   a lease: owner, attempt, deadline. The first valid one wins; past its deadline
+               anyone may take the next attempt, so a crash blocks nothing
+    flushed    its lines are in memory
+    empty      it was read, and there was nothing to keep
+    failed     with the reason; covers nothing
+
+Promise: an entry counts as covered only by a record whose hash is that of the entry as it
+stands in the transcript; of two owners at most one holds a lease at a time
+(``tests/context/test_flush.py``). Pure: times are given.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Final, Literal
+
+from holdfast.types import Entry, Json
+
+__all__ = [
+    "COVERING",
+    "FlushPlan",
+    "FlushRecord",
+    "Lease",
+    "NoFlush",
+    "covered_by",
+    "flush_records",
+    "input_hash",
+    "lease_of",
+    "plan_flush",
+]
+
+FlushOutcome = Literal["flushing", "flushed", "empty", "failed"]
+COVERING: Final = frozenset({"flushed", "empty"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FlushRecord:
+    """What a ``flush`` entry says."""
+
+    outcome: FlushOutcome
+    cycle: str
+    owner: str
+    attempt: int
+    mode: str
+    covers: tuple[str, ...]
+    input: str
+    deadline: datetime | None = None
+    saved: int = 0
+    skipped: int = 0
+    file: str | None = None
+    lines: tuple[str, ...] = ()
+    reason: str | None = None
+
+    def entry_data(self) -> dict[str, Json]:
+        """The data of the entry; fields that say nothing are left out."""
+        given: dict[str, Json] = {
+            "outcome": self.outcome,
+            "cycle": self.cycle,
+            "owner": self.owner,
+            "attempt": self.attempt,
+            "mode": self.mode,
+            "covers": list(self.covers),
+            "input": self.input,
+            "deadline": self.deadline.isoformat() if self.deadline else None,
+            "file": self.file,
+            "lines": list(self.lines) or None,
+            "reason": self.reason,
+        }
+        if self.outcome in COVERING:
+            given |= {"saved": self.saved, "skipped": self.skipped}
+        return {key: value for key, value in given.items() if value is not None}
+
+
+def flush_records(entries: Iterable[Entry]) -> list[FlushRecord]:
+    """The flush records among ``entries``; what cannot be read as one is left out."""
+    return [
+        record
+        for entry in entries
+        if entry.type == "flush" and (record := _read(entry.data)) is not None
+    ]
+
+
+def _read(data: Mapping[str, Json]) -> FlushRecord | None:
+    try:
+        deadline = data.get("deadline")
+        return FlushRecord(
+            outcome=data["outcome"],
+            cycle=str(data["cycle"]),
+            owner=str(data["owner"]),
+            attempt=int(data["attempt"]),
+            mode=str(data["mode"]),
+            covers=tuple(str(each) for each in data["covers"]),
+            input=str(data["input"]),
+            deadline=datetime.fromisoformat(deadline) if deadline else None,
+            saved=int(data.get("saved", 0)),
+            skipped=int(data.get("skipped", 0)),
+            file=data.get("file"),
+            lines=tuple(data.get("lines", ())),
+            reason=data.get("reason"),
+        )
+    except (KeyError, TypeError, ValueError):
+        return None  # somebody else's record: it proves nothing, so it covers nothing
+
+
+def input_hash(entries: Iterable[Entry]) -> str:
+    """The hash of what an extractor reads when it reads these entries."""
+    digest = hashlib.sha256()
+    for entry in entries:
+        line = json.dumps([entry.id, entry.data], sort_keys=True, separators=(",", ":"))
+        digest.update(line.encode("utf-8", "surrogatepass"))
+        digest.update(b"\n")
+    return digest.hexdigest()
+
+
+def covered_by(records: Iterable[FlushRecord], entries: Mapping[str, Entry]) -> set[str]:
+    """The entries that a record covers and whose content is what it read.
+
+    A record is checked against its hash when all its entries are at hand; an entry that is no
+    longer there cannot be asked for any more.
+    """
+    covered: set[str] = set()
+    for record in records:
+        if record.outcome not in COVERING:
+            continue
+        at_hand = [entries[each] for each in record.covers if each in entries]
+        if len(at_hand) == len(record.covers) and input_hash(at_hand) != record.input:
+            continue
+        covered.update(record.covers)
+    return covered
+
+
+# ── the lease ───────────────────────────────────────────────────────────────────────────────
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lease:
+    """Who is saving what, and until when nobody else may."""
+
+    owner: str
+    attempt: int
+    deadline: datetime
+
+
+def lease_of(records: Sequence[FlushRecord], cycle: str, now: datetime) -> Lease | None:
+    """The lease that holds in this cycle now: the first that was not ended and is not over.
+
+    Records are in the order of the transcript, which is the order in which they won.
+    """
+    open_leases: dict[tuple[str, int], FlushRecord] = {}
+    for record in records:
+        if record.cycle != cycle:
+            continue
+        key = (record.owner, record.attempt)
+        if record.outcome == "flushing":
+            open_leases.setdefault(key, record)
+        else:
+            open_leases.pop(key, None)
+    for record in open_leases.values():
+        if record.deadline is not None and record.deadline > now:
+            return Lease(owner=record.owner, attempt=record.attempt, deadline=record.deadline)
+    return None
+
+
+# ── the plan ────────────────────────────────────────────────────────────────────────────────
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FlushPlan:
+    """Save these entries, under this lease."""
+
+    cycle: str
+    covers: tuple[str, ...]
+    input: str
+    attempt: int
+    deadline: datetime
+    reason: str
+
+    def record(self, outcome: FlushOutcome, *, owner: str, mode: str, **told: Json) -> FlushRecord:
+        """The record that begins (``flushing``) or ends this flush."""
+        deadline = self.deadline if outcome == "flushing" else None
+        return FlushRecord(
+            outcome=outcome,
+            cycle=self.cycle,
+            owner=owner,
+            attempt=self.attempt,
+            mode=mode,
+            covers=self.covers,
+            input=self.input,
+            deadline=deadline,
+            **told,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NoFlush:
+    """Nothing to save now, and why."""
+
+    reason: str
+    until: datetime | None = None
+    """When it is worth asking again, if somebody else is at it."""
+
+
+def plan_flush(
+    entries: Sequence[Entry],
+    leaving: Collection[str],
+    *,
+    cycle: str,
+    now: datetime,
+    reason: str,
+    seconds: float,
+    covered: Collection[str] = (),
+    wait_for_others: bool = True,
+) -> FlushPlan | NoFlush:
+    """What of ``leaving`` still has to be saved.
+
+    ``entries`` are the transcript from the cut on, with what the view shows from before it;
+    ``covered`` are entries that a record before the cut has already covered. Whoever has
+    waited long enough for another's lease goes ahead with ``wait_for_others=False``: saved
+    twice is better than not at all.
+    """
+    if not leaving:
+        return NoFlush(reason="nothing leaves the view")
+    records = flush_records(entries)
+    by_id = {entry.id: entry for entry in entries}
+    safe = covered_by(records, by_id) | set(covered)
+    left = [entry for entry in entries if entry.id in leaving and entry.id not in safe]
+    if not left:
+        return NoFlush(reason=f"all {len(leaving)} entries that leave are covered")
+    if wait_for_others and (lease := lease_of(records, cycle, now)) is not None:
+        return NoFlush(
+            reason=f"{lease.owner} is saving them until {lease.deadline:%H:%M:%S}",
+            until=lease.deadline,
+        )
+    attempts = [record.attempt for record in records if record.cycle == cycle]
+    return FlushPlan(
+        cycle=cycle,
+        covers=tuple(entry.id for entry in left),
+        input=input_hash(left),
+        attempt=max(attempts, default=0) + 1,
+        deadline=now + timedelta(seconds=seconds),
+        reason=reason,
+    )

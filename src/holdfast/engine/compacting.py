@@ -1,0 +1,202 @@
+"""A compaction: what leaves is saved first, then one entry says what takes its place.
+
+Promise: the entry is appended only after a flush record covers everything it drops, and only if
+nobody else edited the session meanwhile; if it cannot be done, history stays as it was
+(``tests/engine/test_turn.py``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Final, Literal
+
+from holdfast.context.compaction import (
+    Compacted,
+    CompactionPlan,
+    NoCompaction,
+    Pass,
+    Previous,
+    compact,
+    plan_compaction,
+)
+from holdfast.context.flush import covered_by, flush_records
+from holdfast.engine.driving import drive
+from holdfast.engine.measuring import Ask, Measured, Measurer
+from holdfast.engine.rooms import Rooms
+from holdfast.engine.saving import FlushDone, Saver, already_covered
+from holdfast.events import CompactionEnd, CompactionFailed, CompactionStart, Event
+from holdfast.sessions.store import Look
+from holdfast.sessions.transcript import Draft, Transcript
+from holdfast.types import Entry
+
+__all__ = ["CompactionDone", "Compactor", "Why", "append_unless_edited"]
+
+Why = Literal["threshold", "messages", "manual"]
+
+SAVED: Final = frozenset({"message", "marker"})
+"""The entries that must be saved before they leave. What was recalled came from memory."""
+
+_PASSES: Final = 3
+"""How many compactions back the breaker looks."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CompactionDone:
+    entry: str
+    strategy: str
+    dropped: tuple[str, ...]
+    tokens_before: int
+    tokens_after: int
+    fallbacks: tuple[str, ...] = ()
+
+
+class Compactor:
+    """Compacts one session on behalf of one request."""
+
+    def __init__(
+        self, rooms: Rooms, transcript: Transcript, ask: Ask, measurer: Measurer, saver: Saver
+    ) -> None:
+        self._rooms = rooms
+        self._transcript = transcript
+        self._ask = ask
+        self._measurer = measurer
+        self._saver = saver
+
+    def plan(
+        self, measured: Measured, why: Why, *, even_in_vain: bool = False
+    ) -> CompactionPlan | NoCompaction:
+        """What a compaction would do now. The breaker is not asked if ``even_in_vain``."""
+        settings = self._rooms.settings.compaction
+        return plan_compaction(
+            measured.blocks,
+            measured.budget,
+            strategy=self._ask.strategy or settings.strategy,
+            reason=why,
+            fixed=measured.fixed,
+            pins=settings.pins,
+            previous=_previous(measured),
+            passes=() if even_in_vain else _passes(measured.look.compaction),
+            max_messages=settings.max_messages,
+            price=self._measurer.estimator.price,
+        )
+
+    def leaving(self, measured: Measured, plan: CompactionPlan | NoCompaction) -> tuple[str, ...]:
+        """The entries that would have to be saved first."""
+        if isinstance(plan, NoCompaction):
+            return ()
+        return _said(measured.look, plan.dropped_entries)
+
+    def run(
+        self, measured: Measured, plan: CompactionPlan
+    ) -> tuple[list[FlushDone | CompactionDone], bool]:
+        """What was done, and whether the compaction was."""
+        leaving = self.leaving(measured, plan)
+        self._tell(
+            CompactionStart,
+            strategy=plan.strategy,
+            reason=plan.reason,
+            tokens_before=measured.projected,
+            leaving=len(leaving),
+        )
+        done: list[FlushDone | CompactionDone] = []
+        done += self._save(leaving, plan.reason)
+        work = compact(
+            plan,
+            price=self._measurer.estimator.price,
+            use_model=self._ask.summariser is not None,
+            summariser_window=measured.budget.window,
+            times={entry.id: entry.at for entry in measured.look.entries},
+        )
+        seconds = self._rooms.settings.compaction.inline_seconds
+        compacted = drive(work, self._ask.summariser, seconds=seconds)
+        dropped = _said(measured.look, compacted.dropped)
+        if not set(dropped) <= set(leaving):  # a strategy that took over may drop others
+            done += self._save(dropped, plan.reason)
+        if (finished := self._commit(measured, compacted, dropped)) is None:
+            self._tell(CompactionFailed, reason="another process edited the session meanwhile")
+            return done, False
+        return [*done, finished], True
+
+    def _save(self, leaving: Sequence[str], reason: str) -> list[FlushDone]:
+        done = self._saver.save(leaving, reason=reason, must=True)
+        return [done] if isinstance(done, FlushDone) else []
+
+    def _commit(
+        self, measured: Measured, compacted: Compacted, dropped: tuple[str, ...]
+    ) -> CompactionDone | None:
+        data = compacted.entry_data(watermark=measured.look.last_seq)
+        data["covered"] = self._still_covered(compacted)
+        data["passes"] = [asdict(each) for each in _passes_with(measured, compacted)]
+        draft = Draft(type="compaction", data=data)
+        entry = append_unless_edited(self._rooms, self._transcript, measured, draft)
+        if entry is None:
+            return None
+        done = CompactionDone(
+            entry=entry,
+            strategy=compacted.strategy,
+            dropped=dropped,
+            tokens_before=compacted.tokens_before,
+            tokens_after=compacted.tokens_after,
+            fallbacks=compacted.fallbacks,
+        )
+        self._tell(CompactionEnd, **(asdict(done) | {"dropped": len(dropped)}))
+        return done
+
+    def _still_covered(self, compacted: Compacted) -> list[str]:
+        """Entries that stay from before the cut and are covered: their records may not be seen
+        any more when they leave at last."""
+        look = self._rooms.store.look(self._transcript)
+        covered = covered_by(flush_records(look.entries), {each.id: each for each in look.entries})
+        covered |= set(already_covered(look))
+        return [each for each in (*compacted.pins, *compacted.kept) if each in covered]
+
+    def _tell(self, event: type[Event], **told: Any) -> None:
+        self._rooms.tell(event, session=self._transcript.name, **told)
+
+
+def append_unless_edited(
+    rooms: Rooms, transcript: Transcript, measured: Measured, draft: Draft
+) -> str | None:
+    """The id of the entry; None if somebody else edited the view since it was measured."""
+    with transcript.exclusive():
+        look = rooms.store.look(transcript)
+        seen = measured.look.last_seq
+        is_edited = any(each.seq > seen and each.type == "prune" for each in look.entries)
+        if is_edited or look.view.cycle != measured.look.view.cycle:
+            return None
+        return transcript.append([draft])[0].id
+
+
+def _said(look: Look, ids: Sequence[str]) -> tuple[str, ...]:
+    """Those of the ids that are entries in which something was said."""
+    wanted = set(ids)
+    return tuple(each.id for each in look.entries if each.id in wanted and each.type in SAVED)
+
+
+def _previous(measured: Measured) -> Previous | None:
+    compaction = measured.look.compaction
+    if compaction is None:
+        return None
+    before = Previous.of(compaction.id, compaction.data)
+    return replace(before, new_tokens=max(0, measured.projected - before.tokens_after))
+
+
+def _passes(compaction: Entry | None) -> list[Pass]:
+    stored = compaction.data.get("passes") if compaction is not None else None
+    if isinstance(stored, list):
+        with suppress(TypeError):  # somebody else's: then there is nothing to judge by
+            return [Pass(**each) for each in stored]
+    return []
+
+
+def _passes_with(measured: Measured, compacted: Compacted) -> list[Pass]:
+    """The last compactions and this one, without what no compaction can free."""
+    previous = _previous(measured)
+    this = Pass(
+        tokens_before=max(0, compacted.tokens_before - measured.immovable),
+        tokens_after=max(0, compacted.tokens_after - measured.immovable),
+        new_tokens=None if previous is None else previous.new_tokens,
+    )
+    return [*_passes(measured.look.compaction), this][-_PASSES:]

@@ -1,0 +1,165 @@
+"""One look at a session, priced against the marks: what every decision of a turn starts from.
+
+``About`` is what a host says about the request it is about to send; ``Measurer`` looks, prices
+and says where the marks are. It changes nothing. What is promised of the marks and of the
+projection is proved by ``tests/context/test_accounting.py``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal, TypedDict
+
+from holdfast.context.accounting import (
+    Breakdown,
+    Budget,
+    Projection,
+    Reported,
+    break_down,
+    effective_window,
+    make_budget,
+    p95,
+    project,
+)
+from holdfast.context.assembly import WireFormat
+from holdfast.context.blocks import Block, blocks_of, is_system
+from holdfast.engine.rooms import Rooms
+from holdfast.ports import Model
+from holdfast.sessions.store import Look
+from holdfast.sessions.transcript import Transcript
+from holdfast.types import Json, Message
+
+__all__ = ["About", "Ask", "Measured", "Measurer"]
+
+
+class About(TypedDict, total=False):
+    """What a host may say about the request it is about to send; all of it is optional."""
+
+    system: str | None
+    """The system text it sends besides the conversation."""
+    tools: Sequence[Mapping[str, Json]]
+    """The tools it offers, as the provider takes them."""
+    format: WireFormat
+    """Whose messages: ``openai`` (default) or ``anthropic``."""
+    model: str | None
+    """The name of the model: decides what it accepts, and how tokens are counted."""
+    window: int | None
+    """What the model can read; default: ``context.window``."""
+    max_output: int
+    """How long the answer may become."""
+    reported: Reported | None
+    """What the provider counted for the last request."""
+    strategy: Literal["layered", "summary", "selective"] | None
+    """How to compact; default: ``compaction.strategy``."""
+    summariser: Model | None
+    """A model that writes better summaries than the rules do."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ask:
+    """``About`` with its defaults."""
+
+    system: str | None = None
+    tools: Sequence[Mapping[str, Json]] = ()
+    format: WireFormat = "openai"
+    model: str | None = None
+    window: int | None = None
+    max_output: int = 0
+    reported: Reported | None = None
+    strategy: Literal["layered", "summary", "selective"] | None = None
+    summariser: Model | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measured:
+    """One look at the session, priced."""
+
+    look: Look
+    blocks: tuple[Block, ...]
+    budget: Budget
+    fixed: int
+    """Tokens of the request that are not in the view."""
+    immovable: int
+    """Those, and the system text in the view: nothing can shrink them."""
+    projection: Projection
+
+    @property
+    def projected(self) -> int:
+        return self.projection.tokens
+
+    def below(self, mark: str) -> str:
+        """Why something is not due, in words."""
+        return f"{self.projected:,} tokens is below {mark} ({getattr(self.budget, mark):,})"
+
+
+class Measurer:
+    """Looks at one session on behalf of one request."""
+
+    def __init__(self, rooms: Rooms, transcript: Transcript, ask: Ask) -> None:
+        self._rooms = rooms
+        self._transcript = transcript
+        self._ask = ask
+        self.estimator = rooms.estimator(ask.model)
+        self.added = 0
+        """Tokens that repair adds to what is in the view, once that is known."""
+
+    def measure(self) -> Measured:
+        look = self._rooms.store.look(self._transcript)
+        blocks = blocks_of(look.view, self.estimator.message, self.estimator.image)
+        settings = self._rooms.settings
+        budget = make_budget(
+            settings,
+            window=self._ask.window or effective_window(settings.context.window),
+            max_output=self._ask.max_output,
+            growth=p95(_growths(blocks)),
+        )
+        fixed = self.outside + self.added
+        system = sum(block.tokens for block in blocks if is_system(block.message))
+        return Measured(
+            look=look,
+            blocks=blocks,
+            budget=budget.with_room_for(fixed + system),
+            fixed=fixed,
+            immovable=fixed + system,
+            projection=project(blocks, fixed=fixed, reported=self._reported(look)),
+        )
+
+    @cached_property
+    def outside(self) -> int:
+        """Tokens of the system argument and the tools."""
+        system = self._ask.system
+        return (self.estimator.message(Message.of("system", system)) if system else 0) + self._tools
+
+    @cached_property
+    def _tools(self) -> int:
+        return self.estimator.tools(self._ask.tools)
+
+    def break_down(self, measured: Measured) -> Breakdown:
+        """What the tokens are spent on."""
+        return break_down(measured.blocks, system=self.outside - self._tools, tools=self._tools)
+
+    def _reported(self, look: Look) -> Reported | None:
+        """The provider's count, unless the view was edited after it."""
+        reported = self._ask.reported
+        if reported is None:
+            return None
+        for entry in reversed(look.entries):
+            if entry.id == reported.entry:
+                return reported
+            if entry.type in {"prune", "compaction"}:
+                return None
+        return None
+
+
+def _growths(blocks: Sequence[Block]) -> list[int]:
+    """What each call of a model added, as far as the view shows it."""
+    growths: list[int] = []
+    grown = 0
+    for block in blocks:
+        grown += block.tokens
+        if block.message.role == "assistant" and block.item.kind == "message":
+            growths.append(grown)
+            grown = 0
+    return growths[1:]  # the first holds everything before it

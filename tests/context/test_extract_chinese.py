@@ -1,0 +1,92 @@
+"""Chinese speech: of whom something is said, what, and what is the same again."""
+
+from __future__ import annotations
+
+import pytest
+
+from holdfast.context.extract import extract
+from holdfast.retain import RetainLine
+from tests.context.heard import talk
+
+
+def lines(*said: str, share: float = 1.0) -> dict[str, RetainLine]:
+    found = extract(talk(*(("user", text) for text in said)), share=share).lines
+    return {line.entity or "": line for line in found}
+
+
+def test_values_of_one_subject_share_a_line() -> None:
+    found = lines("我叔叔今年61岁了。", "我叔叔的生日是9月13号。", "我叔叔的老家在山西太原。")
+    assert found["叔叔"].text == "61岁；生日9月13号；老家在山西太原"
+    assert found["叔叔"].sources == ("e0", "e1", "e2")
+
+
+def test_a_person_is_called_by_relation_and_name_once_the_name_is_known() -> None:
+    found = lines("我叔叔叫刘宇轩。", "我叔叔的身高是175厘米。", "刘宇轩的电话是13812345678。")
+    assert list(found) == ["叔叔刘宇轩"]
+    assert "13812345678" in found["叔叔刘宇轩"].text
+
+
+def test_two_people_of_one_relation_are_kept_apart() -> None:
+    found = lines("刘宇轩是我的叔叔，其年龄是61岁。", "王志强是我的叔叔，其年龄是52岁。")
+    assert found["叔叔刘宇轩"].text == "61岁"
+    assert found["叔叔王志强"].text == "52岁"
+
+
+def test_a_thing_is_the_subject_of_its_attributes() -> None:
+    found = lines(
+        "我将要参加金融科技论坛。", "金融科技论坛的规模是三千人。", "金融科技论坛的地点是北京。"
+    )
+    assert found["金融科技论坛"].text == "将参加；三千人；地点北京"
+
+
+def test_the_same_again_adds_a_source_not_a_value() -> None:
+    found = lines("我妈妈的身高是157厘米。", "我妈妈的身高是157厘米呢。")
+    assert found["妈妈"].text.count("157") == 1
+    assert found["妈妈"].sources == ("e0", "e1")
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("我妈妈的身高是157厘米。", "我妈妈的身高是158厘米。"),
+        ("我妈妈喜欢吃海鲜和牛肉。", "我妈妈不喜欢吃海鲜和牛肉。"),
+    ],
+)
+def test_another_figure_or_a_denial_is_another_value(one: str, other: str) -> None:
+    assert "；" in lines(one, other)["妈妈"].text
+
+
+def test_days_are_dated() -> None:
+    assert "2025年5月15日" in lines("我打算明天搬到上海。")["用户"].text
+
+
+def test_greetings_questions_and_drift_are_not_written() -> None:
+    assert lines("你好！", "哈哈", "今天天气怎么样？", "谢谢", "你在做什么呢") == {}
+
+
+def test_rules_and_requests_to_remember_are_written_as_said() -> None:
+    found = lines("以后都用中文回复。", "记住，我对花生过敏。", "不要动生产库。", share=0.05)
+    written = "；".join(line.text for line in found.values())
+    assert "以后都用中文回复" in written
+    assert "记住，我对花生过敏" in written
+    assert "不要动生产库" in written
+
+
+def test_of_a_long_telling_the_first_clause_and_the_turn_are_kept() -> None:
+    long = (
+        "绿洲家园真是个人见人爱的好地方，绿化面积大，环境也漂亮，每天工作回来在里面走走心情很好，"
+        "就是买东西和吃饭的地方少了点，其他都不错。"
+    )
+    text = lines(long)["用户"].text
+    assert "绿洲家园" in text
+    assert "就是买东西和吃饭的地方少了点" in text
+    assert "绿化面积大" not in text
+
+
+def test_what_the_assistant_says_is_trusted_less() -> None:
+    found = extract(
+        talk(("user", "我打算下周搬到上海工作。"), ("assistant", "上海的地铁有二十条线路。")),
+        share=1.0,
+    )
+    assert [line.trust for line in found.lines] == ["user", "agent"]
+    assert found.lines[1].entity == "助手"

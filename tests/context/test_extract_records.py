@@ -1,0 +1,214 @@
+"""Work with tools: what is remembered of it comes from records, and is trusted as such."""
+
+from __future__ import annotations
+
+import pytest
+
+from holdfast.context.extract import extract, key_clauses
+from holdfast.context.extract.commands import (
+    changes_something,
+    diffed_files,
+    edited_files,
+    missing_modules,
+)
+from holdfast.context.extract.commands import (
+    test_result as result_of,
+)
+from holdfast.context.extract.commands import (
+    test_runner as runner_of,
+)
+from holdfast.retain import RetainLine
+from holdfast.types import Message, ToolCall
+from tests.context.heard import call, heard, result
+
+DIFF = """diff --git a/app/export.py b/app/export.py
+index 1..2 100644
+--- a/app/export.py
++++ b/app/export.py
+@@ -10,3 +10,4 @@ def write_pages(invoice):
+-    for page in pages[:-1]:
++    for page in pages:
++        check(page)
+"""
+
+
+def bash(number: int, command: str, said: str = "") -> Message:
+    return call(number, "bash", {"command": command}, said)
+
+
+RUN = heard(
+    Message.of("user", "The export of invoices drops the last page.\nNever change the page size."),
+    bash(1, "ls app", "Let me look at the code first."),
+    result(1, "export.py\nmodels.py"),
+    bash(2, "python -m pytest tests/test_export.py"),
+    result(2, "/usr/bin/python: No module named pytest"),
+    bash(3, "pip install pytest -q"),
+    result(3, ""),
+    bash(4, "cat > /tmp/reproduce.py << 'EOF'\nimport app\nEOF"),
+    result(4, ""),
+    bash(5, "sed -i 's/pages\\[:-1\\]/pages/' app/export.py",
+         "The bug is caused by `pages[:-1]` in `write_pages`, which drops the last page."),
+    result(5, ""),
+    bash(6, "cd /repo && python -m pytest tests/test_export.py 2>&1 | tail -3"),
+    result(6, "....\n===== 26 passed in 1.20s ====="),
+    bash(7, "git diff"),
+    result(7, DIFF),
+    Message.of(
+        "assistant",
+        "Let me sum up. `write_pages` now iterates over all pages of an invoice. "
+        "The slice in `app/export.py` was the only cause of the missing page. "
+        "But I might be wrong about `models.py` here, we will see what the reviewers say.",
+    ),
+)  # fmt: skip
+
+
+def by_entity(lines: tuple[RetainLine, ...]) -> dict[str, list[RetainLine]]:
+    found: dict[str, list[RetainLine]] = {}
+    for line in lines:
+        found.setdefault(line.entity or "", []).append(line)
+    return found
+
+
+def test_a_run_leaves_its_task_its_files_its_tests_and_its_environment() -> None:
+    found = by_entity(extract(RUN).lines)
+    assert found["task"][0].text == "The export of invoices drops the last page."
+    assert found["task"][0].trust == "user"
+    assert found["app/export.py"][0].text == "changed in write_pages (+2 −1)"
+    assert found["app/export.py"][0].trust == "tool"
+    assert found["app/export.py"][0].sources == ("e13", "e14")
+    tests = found["tests"][0]
+    assert tests.text == "python -m pytest tests/test_export.py → 26 passed"
+    assert (tests.trust, tests.sources) == ("tool", ("e11", "e12"))
+    assert found["env"][0].text == "missing: pytest; pip install pytest -q"
+
+
+def test_of_the_prose_only_results_and_causes_with_an_edit_are_kept() -> None:
+    written = [line.text for line in extract(RUN).lines]
+    assert any(text.startswith("done: `write_pages` now iterates") for text in written)
+    assert any("caused by `pages[:-1]`" in text for text in written)
+    assert not any("might be wrong" in text or "Let me" in text for text in written)
+
+
+def test_a_rule_in_the_request_is_kept_and_scratch_files_are_not() -> None:
+    lines = extract(RUN).lines
+    assert any(line.text == "Never change the page size" for line in lines)
+    assert not any("reproduce" in (line.entity or "") + line.text for line in lines)
+
+
+def test_a_long_run_is_remembered_in_few_lines() -> None:
+    steps = [Message.of("user", "Rework the whole module of exports for the new format.")]
+    for n in range(400):
+        steps += [bash(n, f"sed -i s/a/b/ app/file_{n}.py"), result(n, f"line {n}\n" * 50)]
+    assert len(extract(heard(*steps)).lines) <= 22
+
+
+def test_what_other_tools_changed_is_remembered_with_how_it_ended() -> None:
+    messages = heard(
+        Message.of("user", "Please cancel my booking M05KNL."),
+        call(1, "get_booking", {"id": "M05KNL"}),
+        result(1, '{"id": "M05KNL"}'),
+        call(2, "cancel_booking", {"id": "M05KNL", "note": {"a": 1}}),
+        result(2, "Error: already departed"),
+        call(3, "send_email", {"to": "ann@example.com"}),
+        result(3, "sent"),
+    )
+    found = by_entity(extract(messages).lines)
+    assert found["cancel_booking"][0].text == "id M05KNL → failed: Error: already departed"
+    assert found["send_email"][0].text == "to ann@example.com → done"
+    assert "get_booking" not in found
+    assert found["send_email"][0].trust == "tool"
+
+
+def test_tried_again_counts_how_it_ended() -> None:
+    messages = heard(
+        Message.of("user", "Please cancel my booking M05KNL."),
+        call(1, "cancel_booking", {"id": "M05KNL"}),
+        result(1, "Error: try later"),
+        call(2, "cancel_booking", {"id": "M05KNL"}),
+        result(2, "ok"),
+    )
+    assert [line.text for line in by_entity(extract(messages).lines)["cancel_booking"]] == [
+        "id M05KNL → done"
+    ]
+
+
+def test_key_clauses_of_a_run_begin_with_its_records() -> None:
+    found = key_clauses(RUN, 4)
+    assert [clause.entity for clause in found] == ["user", "task", "app/export.py", "tests"]
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "files"),
+    [
+        ("bash", {"command": "sed -i 's/a/b/' src/app/x.py"}, ["src/app/x.py"]),
+        ("bash", {"command": "cat > src/new.py << 'EOF'\nx\nEOF"}, ["src/new.py"]),
+        ("bash", {"command": "python - <<E\nopen('src/y.py', 'w').write('')\nE"}, ["src/y.py"]),
+        ("write_file", {"path": "./docs/a.md"}, ["docs/a.md"]),
+        ("str_replace_editor", {"path": "lib/z.rs", "old_str": "a"}, ["lib/z.rs"]),
+        ("bash", {"command": "cat > reproduce_issue.py << 'EOF'"}, []),
+        ("bash", {"command": "cat > /tmp/a/b.py << 'EOF'"}, []),
+        ("bash", {"command": "cat src/app/x.py"}, []),
+        ("read_file", {"path": "docs/a.md"}, []),
+    ],
+)
+def test_edited_files_are_those_of_the_project(
+    name: str, arguments: dict[str, object], files: list[str]
+) -> None:
+    assert edited_files(ToolCall(id="c", name=name, arguments=arguments)) == files
+
+
+@pytest.mark.parametrize(
+    ("command", "started"),
+    [
+        ("cd x && python -m pytest tests -q 2>&1 | tail", "python -m pytest tests -q"),
+        ("npm test -- --watch=false", "npm test -- --watch=false"),
+        ("cargo test --all; echo done", "cargo test --all"),
+        ("go test ./...", "go test ./..."),
+        ("./tests/runtests.py forms_tests", "./tests/runtests.py forms_tests"),
+        ("pip install pytest", None),
+        ("cat > t.py << 'EOF'\nimport pytest\nEOF", None),
+        ("ls tests", None),
+    ],
+)
+def test_test_runners_are_recognised(command: str, started: str | None) -> None:
+    run = runner_of(command)
+    assert (run[1] if run else None) == started
+
+
+@pytest.mark.parametrize(
+    ("output", "said"),
+    [
+        ("x\n=== 1 failed, 25 passed, 2 warnings in 3.1s ===", "1 failed, 25 passed, 2 warnings"),
+        ("Ran 12 tests in 0.2s\n\nOK\n", "Ran 12 tests: OK"),
+        ("Ran 12 tests in 0.2s\n\nFAILED (errors=1)", "FAILED (errors=1)"),
+        ("test result: ok. 5 passed; 0 failed;", "test result: ok. 5 passed; 0 failed;"),
+        ("ok  \tpkg/a\t0.3s", "ok pkg/a 0.3s"),
+        ("hello", ""),
+    ],
+)
+def test_the_result_of_a_test_run_is_its_own_word(output: str, said: str) -> None:
+    assert result_of(output) == said
+
+
+def test_a_diff_names_its_files_and_places() -> None:
+    found = diffed_files(DIFF)
+    assert [(one.path, one.places, one.added, one.removed) for one in found] == [
+        ("app/export.py", ["write_pages"], 2, 1)
+    ]
+
+
+def test_what_is_missing_is_named_once() -> None:
+    output = (
+        "ModuleNotFoundError: No module named 'yaml.loader'\nbash: line 1: rg: command not found"
+    )
+    assert missing_modules(output) == ["yaml", "rg"]
+
+
+@pytest.mark.parametrize("name", ["cancel_order", "sendEmail", "update-user", "book"])
+def test_tools_that_change_something_are_known_by_their_names(name: str) -> None:
+    assert changes_something(name)
+
+
+@pytest.mark.parametrize("name", ["get_order", "list_updates", "bash", "search", "read_orders"])
+def test_tools_that_only_read_are_not(name: str) -> None:
+    assert not changes_something(name)

@@ -1,0 +1,153 @@
+"""Recorded conversations through the engine: counted, checked, and compared with trimming."""
+
+from __future__ import annotations
+
+import gzip
+import random
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import get_args
+
+import pytest
+
+from holdfast.config.keys import Strategy
+from holdfast.engine.replay import Replayed, replay, total
+from holdfast.formats.logs import Recorded, read_logs
+from holdfast.testing.corpus import conversation
+from holdfast.types import Json, Message
+from tests.scale import scaled
+
+STRATEGIES = get_args(Strategy)
+
+
+def recorded(*messages: Message, **more: Json) -> Recorded:
+    return Recorded(id="one", messages=messages, format="openai", **more)
+
+
+def long_chat(turns: int = 60) -> Recorded:
+    return recorded(*(message for seed in range(turns // 10) for message in conversation(seed, 10)))
+
+
+def kept_promises(result: Replayed) -> None:
+    assert result.over_budget == 0, result.problems
+    assert result.invalid_views == 0, result.problems
+    assert result.uncovered_drops == 0
+    assert result.task_text_kept
+    assert result.expandable
+    assert not result.problems
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize("format", ["openai", "anthropic"])
+def test_a_long_conversation_keeps_every_promise(
+    fast_path: Path, strategy: str, format: str
+) -> None:
+    result = replay(long_chat(), fast_path, window=4_000, strategy=strategy, format=format)  # type: ignore[arg-type]
+    kept_promises(result)
+    assert result.compactions > 0
+    assert result.flushes >= result.compactions
+    assert result.tokens_sent < result.tokens_full
+
+
+def test_a_conversation_that_fits_is_left_alone(fast_path: Path) -> None:
+    result = replay(recorded(*conversation(1, 3)), fast_path, window=200_000)
+    kept_promises(result)
+    assert (result.prunes, result.flushes, result.compactions) == (0, 0, 0)
+    assert result.tokens_sent == result.tokens_full
+    assert result.cost_sent == pytest.approx(result.cost_full, rel=0.05)
+    assert result.trimmed.dropped == 0
+
+
+def test_the_dump_tells_everything_in_order(fast_path: Path) -> None:
+    told: list[dict[str, Json]] = []
+    result = replay(long_chat(), fast_path, window=4_000, dump=told.append)
+    kinds = [line["kind"] for line in told]
+    assert kinds.count("request") == result.turns
+    assert kinds.count("flush") == result.flushes
+    assert kinds.count("compaction") == result.compactions
+    covered: set[str] = set()
+    last: list[Json] = []
+    edited = False
+    for line in told:
+        match line["kind"]:
+            case "flush":
+                assert line["outcome"] in {"flushed", "empty"}
+                covered |= set(line["covers"])
+            case "compaction":
+                assert set(line["dropped"]) <= covered
+                assert line["strategy"] == "layered"
+                edited = True
+            case "request":
+                assert line["tokens"] <= 3_000
+                if not edited and result.prunes == 0:
+                    assert line["messages"][: len(last)] == last
+                last, edited = line["messages"], False
+    turns = [line["turn"] for line in told if line["kind"] == "request"]
+    assert turns == list(range(1, result.turns + 1))
+
+
+def test_the_log_s_own_times_decide_the_day_of_the_memories(fast_path: Path) -> None:
+    start = datetime(2025, 5, 6, 12, tzinfo=UTC)
+    messages = long_chat().messages
+    at = tuple(start + timedelta(seconds=number) for number in range(len(messages)))
+    replay(recorded(*messages, at=at), fast_path, window=4_000)
+    (file,) = (fast_path / "agents" / "main" / "memory").glob("*.md")
+    assert file.name == "2025-05-06.md"
+
+
+def test_an_unanswered_question_at_the_end_is_asked_too(fast_path: Path) -> None:
+    result = replay(recorded(Message.of("user", "hi")), fast_path, window=4_000)
+    assert result.turns == 1
+
+
+def test_what_cannot_be_made_to_fit_counts_as_over_budget_and_is_named(fast_path: Path) -> None:
+    giant = Message.of("user", "unforgettable words " * 3_000)
+    result = replay(recorded(giant, Message.of("assistant", "ok")), fast_path, window=4_000)
+    assert result.over_budget == 1
+    assert "user message" in result.problems[0]
+
+
+def test_sums_add_up(fast_path: Path) -> None:
+    results = [replay(long_chat(turns), fast_path / str(turns), window=4_000) for turns in (20, 30)]
+    sums = total(results)
+    assert sums["conversations"] == 2
+    assert sums["turns"] == sum(result.turns for result in results)
+    assert sums["task_text_kept"] == 2
+    assert sums["max_view_tokens"] == max(result.max_view_tokens for result in results)
+
+
+# ── the public transcripts ──────────────────────────────────────────────────────────────────
+
+
+SETS = {
+    "mini-swe": (8_000, 16_000, 32_000),
+    "joined": (8_000, 16_000, 32_000),
+    "tau-airline": (3_000, 4_000),
+}
+CASES = [
+    (name, window, each)
+    for name, windows in SETS.items()
+    for window in windows
+    for each in STRATEGIES
+]
+
+
+def shared(data_dir: Path, name: str) -> Iterator[Recorded]:
+    file = data_dir / "transcripts" / f"{name}.jsonl.gz"
+    with gzip.open(file, "rt", encoding="utf-8") as lines:
+        yield from read_logs(lines, name=name)
+
+
+@pytest.mark.data
+@pytest.mark.parametrize(("name", "window", "strategy"), CASES)
+def test_public_transcripts_keep_every_promise(
+    data_dir: Path, fast_path: Path, name: str, window: int, strategy: str
+) -> None:
+    """A sample by chance; ``make replay`` does them all."""
+    count = scaled({"mini-swe": 2, "joined": 1, "tau-airline": 6}[name])
+    chance = random.Random()
+    every = list(shared(data_dir, name))
+    for number, each in enumerate(chance.sample(every, min(count, len(every)))):
+        result = replay(each, fast_path / str(number), window=window, strategy=strategy)
+        kept_promises(result)

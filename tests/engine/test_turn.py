@@ -1,0 +1,276 @@
+"""The thin turn on a real session: prune → flush → compact, and nothing leaves unsaved."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import holdfast
+from holdfast.context.accounting import Reported
+from holdfast.context.flush import covered_by, flush_records
+from holdfast.engine.facade import Engine, open_engine
+from holdfast.engine.saving import FlushDone
+from holdfast.engine.session import Session
+from holdfast.engine.turn import CompactionDone, Prepared, PruneDone
+from holdfast.errors import IrreducibleContext
+from holdfast.testing import FixedClock, ScriptedModel, SequentialIds
+from holdfast.testing.corpus import conversation
+from holdfast.types import Json
+
+WINDOW = 8_000
+
+
+@pytest.fixture
+def engine(home: Path) -> Iterator[Engine]:
+    with open_engine(
+        home, config={"context.window": WINDOW}, clock=FixedClock(), ids=SequentialIds()
+    ) as opened:
+        yield opened
+
+
+def agent_run(session: Session, steps: int, *, size: int = 1_200, start: int = 0) -> None:
+    """One request and many calls with results, as coding agents work."""
+    if not start:
+        session.append({"role": "system", "content": "You fix bugs."})
+        session.append(
+            {"role": "user", "content": "Fix issue #42 in src/app.py. Never push to main."}
+        )
+    for number in range(start, start + steps):
+        call: Json = {
+            "id": f"call_{number}",
+            "type": "function",
+            "function": {
+                "name": "bash",
+                "arguments": json.dumps({"command": f"cat file{number}.py"}),
+            },
+        }
+        session.append({"role": "assistant", "content": f"Step {number}.", "tool_calls": [call]})
+        body = f"def function_{number}():\n    return {number}\n" * (size // 36)
+        session.append({"role": "tool", "tool_call_id": f"call_{number}", "content": body})
+
+
+def fill(session: Session, steps: int, **about: Any) -> list[Prepared]:
+    """A run of so many steps, with a request before each."""
+    agent_run(session, 0)
+    prepared = []
+    for number in range(steps):
+        prepared.append(session.prepare(**about))
+        agent_run(session, 1, start=number + 1)
+    return [*prepared, session.prepare(**about)]
+
+
+def entries_said(session: Session) -> dict[str, str]:
+    return {each.id: each.type for each in session.entries() if each.type == "message"}
+
+
+def covered(session: Session) -> set[str]:
+    entries = session.entries()
+    return covered_by(flush_records(entries), {each.id: each for each in entries})
+
+
+def test_a_short_conversation_is_sent_as_it_is(engine: Engine) -> None:
+    session = engine.session("s")
+    said = [{"role": "system", "content": "Be kind."}, {"role": "user", "content": "hi"}]
+    session.append_all(said)
+    prepared = session.prepare()
+    assert prepared.messages == said
+    assert prepared.done == ()
+    assert prepared.request.violations == ()
+    assert prepared.max_tokens == WINDOW - prepared.request.tokens
+    assert [entry.type for entry in session.entries()] == ["session", "message", "message"]
+
+
+@pytest.mark.parametrize("strategy", ["layered", "summary", "selective"])
+def test_a_long_run_never_exceeds_its_budget_and_drops_nothing_unsaved(
+    engine: Engine, strategy: str
+) -> None:
+    session = engine.session("s")
+    requests = fill(session, 60, strategy=strategy)
+    compactions = [d for r in requests for d in r.done if isinstance(d, CompactionDone)]
+    assert len(compactions) >= 2
+    safe: set[str] = set()
+    for prepared in requests:
+        assert prepared.request.tokens <= prepared.budget.compact_at
+        assert prepared.request.violations == ()
+        for done in prepared.done:
+            if isinstance(done, FlushDone):
+                safe |= set(done.covers)
+            elif isinstance(done, CompactionDone):
+                assert set(done.dropped) <= safe, "saved before it was dropped"
+    assert safe <= covered(session)
+    missing = entries_said(session).keys() - set(requests[-1].request.stands_for) - safe
+    assert not missing
+
+
+@pytest.mark.parametrize("strategy", ["layered", "summary", "selective"])
+def test_the_task_and_the_constraint_stay_word_for_word(engine: Engine, strategy: str) -> None:
+    session = engine.session("s")
+    for prepared in fill(session, 60, strategy=strategy):
+        task = "Fix issue #42 in src/app.py. Never push to main."
+        assert task in [message["content"] for message in prepared.messages]
+        assert prepared.messages[0] == {"role": "system", "content": "You fix bugs."}
+
+
+def test_what_was_dropped_can_be_expanded(engine: Engine) -> None:
+    session = engine.session("s")
+    requests = fill(session, 60)
+    dropped = [
+        e for r in requests for d in r.done if isinstance(d, CompactionDone) for e in d.dropped
+    ]
+    assert dropped
+    originals = session.originals(dropped)
+    assert len(originals) == len(dropped)
+    for entry in dropped[:20]:
+        assert session.expand(entry).message == originals[entry]
+
+
+def test_consecutive_requests_share_their_prefix_unless_something_was_edited(
+    engine: Engine,
+) -> None:
+    requests = fill(engine.session("s"), 60)
+    for before, after in pairwise(requests):
+        if all(isinstance(done, FlushDone) for done in after.done):
+            assert after.messages[: len(before.messages)] == before.messages
+
+
+def test_the_same_request_comes_after_a_restart(home: Path, engine: Engine) -> None:
+    before = fill(engine.session("s"), 40)[-1]
+    engine.close()
+    with open_engine(home, config={"context.window": WINDOW}) as again:
+        after = again.session("s").prepare()
+    assert after.messages == before.messages
+    assert after.done == ()
+
+
+def test_memory_is_written_to_the_daily_file_with_its_sources(home: Path, engine: Engine) -> None:
+    session = engine.session("s")
+    session.append({"role": "user", "content": "My sister Anna moved to Lisbon on 3 May 2025."})
+    session.append({"role": "assistant", "content": "Noted."})
+    for number, message in enumerate(conversation(5, 60)):
+        if message.role == "assistant" and number % 3 == 0:
+            session.prepare()
+        session.append(message)
+    session.compact()
+    (file,) = (home / "agents" / "main" / "memory").glob("*.md")
+    text = file.read_text()
+    assert "## Retain" in text
+    assert "Lisbon" in text
+    line = next(line for line in text.splitlines() if "Lisbon" in line)
+    assert "s#" in line.partition("<!--")[2], "its source stands in the hidden comment"
+
+
+def test_a_compaction_by_hand_saves_what_leaves(engine: Engine) -> None:
+    session = engine.session("s")
+    agent_run(session, 6)
+    prepared = session.compact()
+    (done,) = (each for each in prepared.done if isinstance(each, CompactionDone))
+    assert set(done.dropped) <= covered(session)
+    assert session.state()["compaction_count"] == 1
+    assert session.state()["last_memory_flush"] is not None
+
+
+def test_everything_that_was_done_is_an_event(engine: Engine) -> None:
+    heard: list[str] = []
+    engine.subscribe(lambda event: heard.append(event.name))
+    fill(engine.session("s"), 40)
+    for name in ("context_measured", "context_pressure", "memory_flush_start", "compaction_end"):
+        assert name in heard
+    assert heard.count("memory_flush_start") == heard.count("memory_flush_end")
+    assert heard.count("compaction_start") == heard.count("compaction_end")
+    assert heard.index("memory_flush_end") < heard.index("compaction_end")
+
+
+def test_a_giant_newest_result_is_shortened_rather_than_refused(engine: Engine) -> None:
+    session = engine.session("s")
+    agent_run(session, 1)
+    calls = [
+        {"id": f"c{n}", "type": "function", "function": {"name": "read", "arguments": "{}"}}
+        for n in range(12)
+    ]
+    session.append({"role": "assistant", "content": None, "tool_calls": calls})
+    ids = [
+        session.append({"role": "tool", "tool_call_id": f"c{n}", "content": f"{n} words " * 390})
+        for n in range(12)
+    ]
+    prepared = session.prepare()
+    assert prepared.request.tokens <= prepared.budget.compact_at
+    assert set(ids) <= set(prepared.request.stands_for), "shortened, not dropped"
+    assert session.expand(ids[0]).text == "0 words " * 390
+
+
+def test_what_cannot_be_shortened_is_named(engine: Engine) -> None:
+    session = engine.session("s")
+    session.append({"role": "user", "content": "Read this: " + "unforgettable prose " * 4_000})
+    with pytest.raises(IrreducibleContext, match="user message") as failure:
+        session.prepare()
+    assert failure.value.blocks[0][1] > 6_000
+    assert "window" in str(failure.value)
+
+
+def test_system_text_and_tools_that_fill_the_window_are_named(engine: Engine) -> None:
+    session = engine.session("s")
+    session.append({"role": "user", "content": "hi"})
+    tools = [
+        {"type": "function", "function": {"name": f"tool_{n}", "description": "long " * 200}}
+        for n in range(40)
+    ]
+    with pytest.raises(IrreducibleContext, match="system text and tools"):
+        session.prepare(tools=tools)
+
+
+def test_a_report_of_the_provider_counts_until_the_view_is_edited(engine: Engine) -> None:
+    session = engine.session("s")
+    agent_run(session, 3)
+    last = session.entries()[-1].id
+    full = session.explain_context(reported=Reported(tokens=5_950, entry=last))
+    assert full.projection.source == "reported"
+    assert full.pressure == "hard"
+    prepared = session.prepare(reported=Reported(tokens=6_500, entry=last))
+    assert any(isinstance(done, CompactionDone | PruneDone) for done in prepared.done)
+    after = session.explain_context(reported=Reported(tokens=6_500, entry=last))
+    assert after.projection.source == "estimated"
+
+
+def test_a_summariser_is_asked_and_its_failure_costs_nothing(engine: Engine) -> None:
+    session = engine.session("s")
+    model = ScriptedModel([TimeoutError("slow")] * 10)
+    requests = fill(session, 30, strategy="summary", summariser=model)
+    done = [d for r in requests for d in r.done if isinstance(d, CompactionDone)]
+    assert done
+    assert model.requests
+    assert done[0].strategy == "layered"
+    assert done[0].fallbacks
+
+
+def test_explaining_changes_nothing(home: Path, engine: Engine) -> None:
+    session = engine.session("s")
+    agent_run(session, 40)
+    before = {path: path.read_bytes() for path in home.rglob("*.jsonl")}
+    found = session.explain_context()
+    assert found.pressure == "compact"
+    assert {path: path.read_bytes() for path in home.rglob("*.jsonl")} == before
+    assert not list((home / "agents" / "main").glob("memory/*.md"))
+
+
+def test_memory_that_may_not_be_written_is_no_reason_to_lose_the_turn(home: Path) -> None:
+    with open_engine(home, config={"context.window": WINDOW, "memory.mode": "off"}) as engine:
+        session = engine.session("s")
+        requests = fill(session, 30)
+        flushes = [d for r in requests for d in r.done if isinstance(d, FlushDone)]
+        assert {done.outcome for done in flushes} == {"empty"}
+        assert not list(home.rglob("*.md"))
+
+
+def test_too_many_messages_are_a_reason_to_compact(home: Path) -> None:
+    config = {"compaction.max_messages": 50, "context.window": 200_000}
+    with holdfast.open(home, config=config) as engine:
+        session = engine.session("s")
+        requests = fill(session, 40, window=200_000)
+        done = [d for r in requests for d in r.done if isinstance(d, CompactionDone)]
+        assert done
+        assert max(len(r.messages) for r in requests) <= 52

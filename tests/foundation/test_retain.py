@@ -1,0 +1,165 @@
+"""Memory lines: what can be made comes back to the letter; what hands wrote is understood."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, date, datetime, timedelta, timezone
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from holdfast import markdown
+from holdfast.errors import UsageError
+from holdfast.retain import RetainLine, parse, render, visible_line
+from holdfast.text import strip_hidden
+from tests.scale import scaled
+
+_NASTY = ["<!--", "-->", "&lt;!--", "--&gt;", "&amp;lt;!--", "<!-- hf {} -->", "@", '"', "\\", ": ",
+          "\n", "\u200b", "\u202e", "\ud800", "：", "- W ", "`", "*", "[x](y)",
+          "(c=0.5)", "\t"]  # fmt: skip
+hostile = st.lists(st.one_of(st.sampled_from(_NASTY), st.text(max_size=8)), max_size=8).map("".join)
+visible = hostile.map(visible_line).filter(bool)
+zones = st.sampled_from(
+    [None, UTC, timezone(timedelta(hours=8)), timezone(timedelta(minutes=-210))]
+)
+times = st.one_of(st.none(), st.dates(), st.datetimes(timezones=zones))
+plain = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
+names = st.tuples(plain) | st.lists(plain, max_size=3).map(tuple)
+
+
+@st.composite
+def lines(draw: st.DrawFn) -> RetainLine:
+    kind = draw(st.sampled_from("WBOS"))
+    return RetainLine(
+        kind=kind,  # type: ignore[arg-type]
+        text=draw(visible),
+        entity=draw(st.none() | visible),
+        confidence=draw(st.none() | st.floats(0, 1)) if kind == "O" else None,
+        id=draw(st.none() | plain),
+        sources=draw(names),
+        trust=draw(st.sampled_from(["user", "agent", "tool", "import"])),
+        observed=draw(times),
+        since=draw(times),
+        until=draw(times),
+        supersedes=draw(names),
+        extra=draw(st.dictionaries(plain.map("x-".__add__), plain | st.integers(), max_size=2)),
+    )
+
+
+@settings(max_examples=scaled(120))
+@given(line=lines())
+def test_a_line_comes_back_as_it_was_made(line: RetainLine) -> None:
+    written = render(line)
+    assert parse(written) == line
+    assert len(written.splitlines()) == 1
+    assert strip_hidden(written) == (written, False)
+
+
+@settings(max_examples=scaled(40))
+@given(line=lines())
+def test_a_written_line_is_one_item_of_a_markdown_list(line: RetainLine) -> None:
+    found = markdown.parse(render(line) + "\n- W: next\n").blocks
+    assert [block.kind for block in found] == [
+        block.kind for block in markdown.parse("- W: a\n- W: next\n").blocks
+    ]
+
+
+@settings(max_examples=scaled(120))
+@given(text=hostile)
+def test_any_text_can_be_read_without_an_error(text: str) -> None:
+    for line in (text, f"- W @{text}: x", f"- O(c={text}): x", f"- W: x <!-- hf {text} -->"):
+        read = parse(line)
+        assert read is None or parse(render(read)) == read
+
+
+@settings(max_examples=scaled(80))
+@given(text=hostile)
+def test_any_text_becomes_a_visible_line(text: str) -> None:
+    line = visible_line(text)
+    assert visible_line(line) == line
+    if line:
+        RetainLine(kind="W", text=line)
+
+
+def test_a_line_looks_as_the_grammar_says() -> None:
+    assert render(RetainLine(kind="W", entity="Peter", text="In Rome.")) == "- W @Peter: In Rome."
+    opinion = RetainLine(kind="O", entity="Peter Pan", text="Prefers tea.", confidence=0.9)
+    assert render(opinion) == '- O(c=0.9) @"Peter Pan": Prefers tea.'
+    assert render(RetainLine(kind="W", entity="叔叔", text="61岁")) == "- W @叔叔: 61岁"
+    assert render(RetainLine(kind="B", entity="src/app.py", text="x")) == "- B @src/app.py: x"
+    cited = RetainLine(kind="S", text="Half done.", sources=("s1#e4",), trust="tool", id="m1")
+    assert render(cited) == (
+        '- S: Half done. <!-- hf {"id":"m1","sources":["s1#e4"],"trust":"tool"} -->'
+    )
+
+
+@pytest.mark.parametrize(
+    ("written", "kind", "entity", "text"),
+    [
+        ("- W @Peter: lives in Rome", "W", "Peter", "lives in Rome"),
+        ("  * B @billing: fixed the crash", "B", "billing", "fixed the crash"),
+        ("+ S @project-x: half done", "S", "project-x", "half done"),
+        ("- W @小明：住在上海", "W", "小明", "住在上海"),
+        ('- O(0.7) @"Ann Lee" : likes tea', "O", "Ann Lee", "likes tea"),
+        ("- W: no entity", "W", None, "no entity"),
+        ("- W @a/b.py: see https://x.y/z: it works", "W", "a/b.py", "see https://x.y/z: it works"),
+        ("- W @x: kept <!-- a note -->", "W", "x", "kept <!-- a note -->"),
+    ],
+)
+def test_lines_written_by_hand_are_understood(
+    written: str, kind: str, entity: str | None, text: str
+) -> None:
+    line = parse(written)
+    assert line is not None
+    assert (line.kind, line.entity, line.text) == (kind, entity, text)
+    assert (line.trust, line.sources, line.id) == ("user", (), None)
+
+
+@pytest.mark.parametrize(
+    "written",
+    ["", "- buy milk", "W @Peter: x", "- X @Peter: x", "- W @Peter x", "- W @Peter:", "- What: x",
+     "# W: x", "- w: x"],
+)  # fmt: skip
+def test_other_lines_are_no_memory_lines(written: str) -> None:
+    assert parse(written) is None
+
+
+def test_a_damaged_comment_costs_only_itself() -> None:
+    line = parse('- W @Peter: lives in Rome <!-- hf {"id": -->')
+    assert line is not None
+    assert (line.text, line.id) == ("lives in Rome", None)
+    odd = parse('- W: x <!-- hf {"sources": 3, "observed": "soon", "trust": "king", "id": 4} -->')
+    assert odd is not None
+    assert (odd.sources, odd.observed, odd.trust, odd.id) == ((), None, "user", None)
+
+
+def test_what_a_newer_version_wrote_is_kept() -> None:
+    line = parse('- W: x <!-- hf {"id":"m1","weight":{"a":[1,2]}} -->')
+    assert line is not None
+    assert line.extra == {"weight": {"a": [1, 2]}}
+    assert json.loads(render(line).split("hf ")[1].split(" -->")[0])["weight"] == {"a": [1, 2]}
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"text": ""}, {"text": "two\nlines"}, {"text": "hid\u200bden"}, {"text": " x"},
+        {"entity": ""}, {"entity": "a\nb"}, {"kind": "X"}, {"trust": "king"}, {"confidence": 0.5},
+        {"kind": "O", "confidence": 1.5}, {"extra": {"id": "mine"}}, {"extra": {"a": {1, 2}}},
+        {"extra": {"a": float("nan")}}, {"sources": ("\ud800\udc00",)},
+    ],
+)  # fmt: skip
+def test_what_could_not_come_back_cannot_be_made(wrong: dict[str, object]) -> None:
+    with pytest.raises(UsageError):
+        RetainLine(**{"kind": "W", "text": "x", **wrong})  # type: ignore[arg-type]
+
+
+def test_a_day_stays_a_day_and_an_instant_an_instant() -> None:
+    day = parse(render(RetainLine(kind="W", text="x", observed=date(2025, 5, 1))))
+    assert day is not None
+    assert type(day.observed) is date
+    instant = datetime(2025, 5, 1, 9, 30, tzinfo=UTC)
+    moment = parse(render(RetainLine(kind="W", text="x", observed=instant)))
+    assert moment is not None
+    assert moment.observed == instant
