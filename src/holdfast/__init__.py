@@ -18,14 +18,17 @@ from typing import TYPE_CHECKING
 from holdfast._version import __version__
 
 if TYPE_CHECKING:
+    from holdfast.context.accounting import Reported
     from holdfast.engine.aio import AsyncEngine, AsyncSession
     from holdfast.engine.aio import aopen_engine as aopen
     from holdfast.engine.facade import Engine
     from holdfast.engine.facade import open_engine as open
     from holdfast.engine.session import Expanded, Session
+    from holdfast.engine.turn import Prepared
     from holdfast.errors import (
         ConfigError,
         HoldfastError,
+        IrreducibleContext,
         NotFound,
         PolicyRefused,
         StorageError,
@@ -44,9 +47,12 @@ __all__ = [
     "Event",
     "Expanded",
     "HoldfastError",
+    "IrreducibleContext",
     "Message",
     "NotFound",
     "PolicyRefused",
+    "Prepared",
+    "Reported",
     "Scope",
     "Session",
     "StorageError",
@@ -71,9 +77,12 @@ _WHERE = {
     "Event": "events:Event",
     "Expanded": "engine.session:Expanded",
     "HoldfastError": "errors:HoldfastError",
+    "IrreducibleContext": "errors:IrreducibleContext",
     "Message": "types:Message",
     "NotFound": "errors:NotFound",
     "PolicyRefused": "errors:PolicyRefused",
+    "Prepared": "engine.turn:Prepared",
+    "Reported": "context.accounting:Reported",
     "Scope": "types:Scope",
     "Session": "engine.session:Session",
     "StorageError": "errors:StorageError",

@@ -135,7 +135,7 @@ class ToolResultsPruned(Event):
     """Parts of the view are shown shortened from now on."""
 
     entry: str
-    parts: int
+    shortened: int
     tokens_before: int
     tokens_after: int
     saved_cost: float

@@ -274,3 +274,17 @@ def test_too_many_messages_are_a_reason_to_compact(home: Path) -> None:
         done = [d for r in requests for d in r.done if isinstance(d, CompactionDone)]
         assert done
         assert max(len(r.messages) for r in requests) <= 52
+
+
+def test_reports_of_the_provider_calibrate_the_estimate(engine: Engine) -> None:
+    session = engine.session("s")
+    asked = session.append({"role": "user", "content": "a rather ordinary sentence, " * 100})
+    before = session.explain_context(model="gpt-5").projection.tokens
+    other = session.explain_context(model="claude-sonnet-4-5").projection.tokens
+    session.prepare(model="gpt-5", reported=Reported(tokens=2 * before, entry=asked))
+    session.append({"role": "assistant", "content": "ok"})
+    session.prepare(model="gpt-5", reported=Reported(tokens=2 * before, entry=asked))
+    after = session.explain_context(model="gpt-5").projection.tokens
+    assert 1.4 * before < after < 1.6 * before, "one step at a time, and a report counts once"
+    same = session.explain_context(model="claude-sonnet-4-5").projection.tokens
+    assert other <= same < 1.1 * other, "what one model counts says nothing about another"

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Literal, TypedDict
 
 from holdfast.context.accounting import (
@@ -25,6 +24,7 @@ from holdfast.context.accounting import (
 )
 from holdfast.context.assembly import WireFormat
 from holdfast.context.blocks import Block, blocks_of, is_system
+from holdfast.context.tokens import Calibration, TokenEstimator
 from holdfast.engine.rooms import Rooms
 from holdfast.ports import Model
 from holdfast.sessions.store import Look
@@ -101,12 +101,13 @@ class Measurer:
         self._rooms = rooms
         self._transcript = transcript
         self._ask = ask
-        self.estimator = rooms.estimator(ask.model)
+        self.estimator: TokenEstimator = rooms.estimator(ask.model)
         self.added = 0
         """Tokens that repair adds to what is in the view, once that is known."""
 
     def measure(self) -> Measured:
         look = self._rooms.store.look(self._transcript)
+        self._learn(look)
         blocks = blocks_of(look.view, self.estimator.message, self.estimator.image)
         settings = self._rooms.settings
         budget = make_budget(
@@ -126,15 +127,33 @@ class Measurer:
             projection=project(blocks, fixed=fixed, reported=self._reported(look)),
         )
 
-    @cached_property
+    @property
     def outside(self) -> int:
         """Tokens of the system argument and the tools."""
-        system = self._ask.system
-        return (self.estimator.message(Message.of("system", system)) if system else 0) + self._tools
+        return self._system(self.estimator) + self._tools
 
-    @cached_property
+    @property
     def _tools(self) -> int:
         return self.estimator.tools(self._ask.tools)
+
+    def _system(self, estimator: TokenEstimator) -> int:
+        system = self._ask.system
+        return estimator.message(Message.of("system", system)) if system else 0
+
+    def _learn(self, look: Look) -> None:
+        """Calibrate by what the provider counted for the last request."""
+        reported = self._reported(look)
+        ids = [item.stands_for[0] for item in look.view.items]
+        if reported is None or reported.entry not in ids:
+            return
+        plain = self.estimator.calibrated(Calibration())
+        sent = [item.message for item in look.view.items[: ids.index(reported.entry) + 1]]
+        estimated = plain.messages(sent) + self._system(plain) + plain.tools(self._ask.tools)
+        name = self._transcript.name
+        self._rooms.learn(
+            self._ask.model, name, reported.entry, estimated=estimated, reported=reported.tokens
+        )
+        self.estimator = self._rooms.estimator(self._ask.model)
 
     def break_down(self, measured: Measured) -> Breakdown:
         """What the tokens are spent on."""

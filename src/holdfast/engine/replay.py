@@ -238,6 +238,7 @@ class _Run:
             match done:
                 case PruneDone():
                     self._add(prunes=1)
+                    self._tell("prune", turn, shortened=list(done.shortened))
                 case FlushDone():
                     self._add(flushes=1)
                     self._covered |= set(done.covers)

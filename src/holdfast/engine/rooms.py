@@ -29,7 +29,7 @@ from holdfast.sessions.transcript import Transcript
 from holdfast.types import Scope
 
 if TYPE_CHECKING:
-    from holdfast.context.tokens import TokenEstimator
+    from holdfast.context.tokens import Calibration, TokenEstimator
     from holdfast.memory.notes import Notes
 
 __all__ = ["Rooms"]
@@ -62,6 +62,8 @@ class Rooms:
         self.failing: set[str] = set()
         self.pressure: dict[str, str] = {}
         self._estimators: dict[str, TokenEstimator] = {}
+        self._calibrations: dict[str | None, Calibration] = {}
+        self._reports: dict[str, str] = {}
         self._open()
         self.events.subscribe(EventLog(self.home))
 
@@ -171,7 +173,19 @@ class Rooms:
         if family not in self._estimators:
             counter = import_module("holdfast.models.tokenizers").find_counter(family)
             self._estimators[family] = tokens.TokenEstimator(family, counter=counter)
-        return self._estimators[family]
+        plain = self._estimators[family]
+        calibration = self._calibrations.get(model)
+        return plain if calibration is None else plain.calibrated(calibration)
+
+    def learn(
+        self, model: str | None, session: str, entry: str, *, estimated: int, reported: int
+    ) -> None:
+        """Take a provider's report on a request into account, once. ``estimated`` is plain."""
+        if self._reports.get(session) != entry:
+            self._reports[session] = entry
+            fresh = import_module("holdfast.context.tokens").Calibration()
+            known = self._calibrations.get(model, fresh)
+            self._calibrations[model] = known.after(estimated, reported)
 
     @property
     def zone(self) -> tzinfo:

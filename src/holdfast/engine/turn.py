@@ -70,7 +70,7 @@ _TRIES: Final = 3
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PruneDone:
     entry: str
-    parts: int
+    shortened: tuple[str, ...]
     tokens_before: int
     tokens_after: int
     reason: str
@@ -239,13 +239,14 @@ class _Turn:
         if entry is not None:
             done = PruneDone(
                 entry=entry,
-                parts=len(plan.shown),
+                shortened=tuple(dict.fromkeys(each.entry for each in plan.shown)),
                 tokens_before=plan.tokens_before,
                 tokens_after=plan.tokens_after,
                 reason=plan.reason,
             )
             self._done.append(done)
-            self._tell(ToolResultsPruned, **asdict(done), saved_cost=plan.saved_cost)
+            told = asdict(done) | {"shortened": len(plan.shown), "saved_cost": plan.saved_cost}
+            self._tell(ToolResultsPruned, **told)
         return self._measurer.measure()
 
     # ── flush and compaction ────────────────────────────────────────────────────────────────
