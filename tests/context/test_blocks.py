@@ -33,10 +33,20 @@ def test_a_call_and_the_results_that_follow_it_are_one_group() -> None:
     assert [len(group.blocks) for group in found] == [1, 3, 1]
 
 
+def test_what_a_user_says_while_a_tool_works_belongs_to_the_group() -> None:
+    found = group_blocks(
+        blocks(call("a", "b"), result("a"), Message.of("user", "hurry"), result("b"), call("c"))
+    )
+    assert [len(group.blocks) for group in found] == [4, 1]
+    assert found[0].is_user
+    unanswered = group_blocks(blocks(call("a"), Message.of("user", "hurry"), call("b")))
+    assert [len(group.blocks) for group in unanswered] == [1, 1, 1]
+
+
 def test_a_late_a_second_and_a_foreign_result_stand_alone() -> None:
-    late = [call("a"), Message.of("user", "hurry"), result("a")]
+    late = [call("a"), Message.of("user", "hurry"), call("b"), result("a")]
     twice = [call("a"), result("a"), result("a")]
-    assert [len(group.blocks) for group in group_blocks(blocks(*late))] == [1, 1, 1]
+    assert [len(group.blocks) for group in group_blocks(blocks(*late))] == [1, 1, 1, 1]
     assert [len(group.blocks) for group in group_blocks(blocks(*twice))] == [2, 1]
     assert [len(group.blocks) for group in group_blocks(blocks(result("x")))] == [1]
 

@@ -93,7 +93,7 @@ def test_calls_open_at_the_end_get_their_results(format: Format) -> None:
 
 
 @pytest.mark.parametrize("format", ["openai", "anthropic"])
-@pytest.mark.parametrize("between", [user("well?"), Message.of("assistant", "")])
+@pytest.mark.parametrize("between", [calls("b"), Message.of("assistant", "")])
 def test_a_late_result_is_quoted_where_it_came(format: Format, between: Message) -> None:
     said = repaired_messages(user(), calls("a"), between, result("a", "42"), format=format)
     assert said[2].tool_results[0].text == NO_RESULT
@@ -101,6 +101,12 @@ def test_a_late_result_is_quoted_where_it_came(format: Format, between: Message)
     assert "late" in said[-1].text
     assert "search" in said[-1].text
     assert "42" in said[-1].text
+
+
+@pytest.mark.parametrize("format", ["openai", "anthropic"])
+def test_what_the_user_says_while_a_tool_works_stands_behind_its_result(format: Format) -> None:
+    said = repaired_messages(user(), calls("a"), user("well?"), result("a", "42"), format=format)
+    assert [message.text for message in said[2:]] == ["42", "well?"]
 
 
 def test_a_result_without_a_call_becomes_text() -> None:
@@ -141,11 +147,10 @@ def test_a_text_beside_a_result_is_put_behind_it() -> None:
     assert [type(part) for part in said[2].parts] == [ToolResult, Text]
 
 
-def test_a_text_beside_a_result_ends_the_group() -> None:
+def test_a_text_beside_a_result_waits_until_the_group_is_complete() -> None:
     said = repaired_messages(user(), calls("a", "b"), beside("a", "and this"), result("b", "2"))
-    assert [each.text for message in said for each in message.tool_results] == [NO_RESULT, "1"]
-    assert said[3].text == "1\nand this"
-    assert "late" in said[4].text
+    assert [each.text for message in said for each in message.tool_results] == ["1", "2"]
+    assert said[4].text == "and this"
 
 
 def test_the_same_id_in_a_later_turn_is_fine_as_it_is() -> None:

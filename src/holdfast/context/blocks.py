@@ -1,12 +1,12 @@
 """A view as the planners see it: each message with its price, and what must stay together.
 
 A *block* is one message of the view with the tokens it costs. A *group* is what is kept or
-dropped as one: an assistant message with the results that directly follow its calls, or any
-other single message. A result that comes later than that is a message of its own: ``validity``
-shows it as text.
+dropped as one: an assistant message with the results of its calls that come before it speaks
+again, and what the user says in between; or any other single message. A result that comes later
+than that is a message of its own: ``validity`` shows it as text.
 
 Promise: every block is in exactly one group, in order, and no group ends between a call and a
-result that directly follows it (``tests/context/test_blocks.py``). Pure.
+result that comes in time (``tests/context/test_blocks.py``). Pure.
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ __all__ = [
 ]
 
 SYSTEM_ROLES: Final = frozenset({"system", "developer"})
+_MEANWHILE: Final = frozenset({"user", "tool", "function"})
 
 Category = Literal["system", "tools", "memory", "summary", "messages", "tool_results", "images"]
 
@@ -104,19 +105,29 @@ def group_blocks(blocks: Sequence[Block]) -> tuple[Group, ...]:
     """The blocks in the groups that stay together."""
     groups: list[Group] = []
     held: list[Block] = []
+    meanwhile: list[Block] = []  # said while the calls of ``held`` wait for their results
     waiting: set[str] = set()
+
+    def close() -> None:
+        if held:
+            groups.append(Group(blocks=tuple(held)))
+        groups.extend(Group(blocks=(block,)) for block in meanwhile)
+        held.clear()
+        meanwhile.clear()
+
     for block in blocks:
         answered = {result.call_id for result in block.message.tool_results}
         if waiting & answered:
-            held.append(block)
+            held += [*meanwhile, block]
+            meanwhile.clear()
             waiting -= answered
-            continue
-        if held:
-            groups.append(Group(blocks=tuple(held)))
-        held = [block]
-        waiting = {call.id for call in block.message.tool_calls}
-    if held:
-        groups.append(Group(blocks=tuple(held)))
+        elif waiting and block.message.role in _MEANWHILE:
+            meanwhile.append(block)
+        else:
+            close()
+            held.append(block)
+            waiting = {call.id for call in block.message.tool_calls}
+    close()
     return tuple(groups)
 
 

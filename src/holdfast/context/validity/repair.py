@@ -187,8 +187,11 @@ class _Walk:
 
     def _take_user(self, item: ViewItem) -> None:
         if not item.message.tool_results:
-            self._close()
-            self._say(item)
+            if self._is_waiting:  # said while a tool was at work: its result may still come
+                self._behind.append(item)
+            else:
+                self._close()
+                self._say(item)
             return
         accepted: _Accepted = []
         strays: list[Part] = []
@@ -198,12 +201,15 @@ class _Walk:
             else:
                 strays += self._stray(result, item)
         rest = [part for part in item.message.parts if not isinstance(part, ToolResult)]
-        if rest:
-            self._fill()  # something else is said: the group ends here
         others = [*strays, *rest]
         if not accepted and not others:
             self._leave(item)
-        elif rest and not self._behind and not self._is_split(item, accepted, others):
+        elif (
+            rest
+            and not self._is_waiting
+            and not self._behind
+            and not self._is_split(item, accepted, others)
+        ):
             self._say(_with_parts(item, [*(result for _, result in accepted), *others]))
         else:
             self._take_apart(item, accepted, others)
@@ -231,6 +237,11 @@ class _Walk:
         return is_legacy and bool(accepted) and (bool(others) or len(accepted) > 1)
 
     # ── results ─────────────────────────────────────────────────────────────────────────────
+
+    @property
+    def _is_waiting(self) -> bool:
+        """Whether a call of the last assistant message has no result yet."""
+        return any(not call.answered for call in self._group)
 
     def _waiting_for(self, result: ToolResult) -> _Call | None:
         return next(
