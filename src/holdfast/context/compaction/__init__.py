@@ -34,6 +34,7 @@ from holdfast.context.compaction.shapes import (
     SummaryPart,
     Task,
     TaskSpan,
+    Tried,
 )
 from holdfast.context.compaction.summary import summary
 from holdfast.context.compaction.writing import Unwritten
@@ -98,15 +99,8 @@ def compact(
     if by_model:
         written = yield from summary(plan, price=price, times=times, window=summariser_window)
     if isinstance(written, Unwritten):
-        written = layered(
-            plan,
-            price=price,
-            judge=judge,
-            times=times,
-            fallbacks=(f"summary: {written.reason}",),
-            problems=written.problems,
-            calls=written.calls,
-        )
+        tried = written.tried("summary")
+        written = layered(plan, price=price, judge=judge, times=times, tried=tried)
     return _checked(plan, written, price=price, judge=judge, times=times)
 
 
@@ -123,12 +117,9 @@ def _checked(
     kept_word = done.audit.shrinks and named.issuperset(done.dropped)
     if kept_word and done.audit.summary_tokens <= plan.summary_cap + plan.pins_cost:
         return done
-    return selective(
-        plan,
-        price=price,
-        judge=judge,
-        times=times,
+    tried = Tried(
         fallbacks=(*done.fallbacks, f"{done.strategy}: does not keep the contract"),
         problems=done.audit.problems,
         calls=done.audit.calls,
     )
+    return selective(plan, price=price, judge=judge, times=times, tried=tried)

@@ -1,4 +1,4 @@
-"""The last step of every strategy: count what is left, and say what was checked. Pure.
+"""The last step of every strategy: put the summary together, count, say what was checked. Pure.
 
 Promise: ``tokens_after`` is what the new view will cost by the same prices
 (``tests/context/test_compaction_contract.py``).
@@ -9,13 +9,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from holdfast.context.blocks import Group
+from holdfast.context.compaction.assemble import Names, assemble, message_tokens
+from holdfast.context.compaction.facts import Line
 from holdfast.context.compaction.shapes import (
     Audit,
     Compacted,
     CompactionPlan,
     History,
+    Price,
     Strategy,
-    SummaryPart,
+    Tried,
     joined,
 )
 
@@ -26,21 +29,20 @@ def finish(
     plan: CompactionPlan,
     *,
     strategy: Strategy,
-    parts: tuple[SummaryPart, ...],
-    kept: Sequence[Group] = (),
-    tokens: int,
+    lines: Sequence[Line],
+    names: Names,
     history: History,
-    fallbacks: tuple[str, ...] = (),
-    problems: tuple[str, ...] = (),
-    calls: int = 0,
-    required: Sequence[str] = (),
+    price: Price,
+    kept: Sequence[Group] = (),
+    tried: Tried = Tried(),  # noqa: B008 - frozen
     identifiers_added: int = 0,
     request_added: bool = False,
 ) -> Compacted:
-    """The compaction with its figures.
-
-    ``tokens`` is what the summary message costs, ``kept`` what is kept of what the plan drops.
-    """
+    """The compaction with its figures; ``kept`` is what is kept of what the plan drops."""
+    chosen = {group.first.entry for group in kept}
+    dropped = [group for group in plan.dropped if group.first.entry not in chosen]
+    parts = assemble(plan, lines, dropped=dropped, history=history, names=names, price=price)
+    tokens = message_tokens(parts, price)
     after = plan.staying + tokens + sum(group.tokens for group in kept)
     stays = {entry for group in kept for entry in group.entries}
     text = joined(parts)
@@ -62,15 +64,15 @@ def finish(
         cut_title=plan.cut_title,
         history=history,
         audit=Audit(
-            calls=calls,
-            problems=problems,
-            identifiers=len(required),
-            identifiers_kept=sum(each in text for each in required),
+            calls=tried.calls,
+            problems=tried.problems,
+            identifiers=len(names.demanded),
+            identifiers_kept=sum(each in text for each in names.demanded),
             identifiers_added=identifiers_added,
             request_added=request_added,
             summary_tokens=tokens,
             shrinks=after < plan.tokens_before,
             reaches_target=after <= plan.target,
         ),
-        fallbacks=fallbacks,
+        fallbacks=tried.fallbacks,
     )

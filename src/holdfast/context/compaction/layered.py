@@ -17,9 +17,7 @@ from datetime import datetime
 from typing import Final
 
 from holdfast.context.compaction.assemble import (
-    assemble,
     line_limit,
-    message_tokens,
     names_of,
 )
 from holdfast.context.compaction.facts import Line, finished_task, history_of, lines_of_task
@@ -34,6 +32,7 @@ from holdfast.context.compaction.shapes import (
     Price,
     SummaryPart,
     Task,
+    Tried,
 )
 from holdfast.context.compaction.wording import body_of
 from holdfast.context.compaction.writing import Unwritten, write
@@ -65,9 +64,7 @@ def layered(
     price: Price,
     judge: Judge,
     times: Mapping[str, datetime] | None = None,
-    fallbacks: tuple[str, ...] = (),
-    problems: tuple[str, ...] = (),
-    calls: int = 0,
+    tried: Tried = Tried(),  # noqa: B008 - frozen
 ) -> Compacted:
     """The layers, extracted without a model."""
     limit = line_limit(plan)
@@ -76,26 +73,14 @@ def layered(
     if active is not None:
         staying = plan.staying_entries
         lines += lines_of_task(active, plan.dropped, limit=limit, judge=judge, staying=staying)
-    history = _history(plan, times)
-    names = names_of(plan, plan.dropped, price)
-    parts = assemble(
-        plan,
-        _without_repeats(lines),
-        dropped=plan.dropped,
-        history=history,
-        names=names,
-        price=price,
-    )
     return finish(
         plan,
         strategy="layered",
-        parts=parts,
-        tokens=message_tokens(parts, price),
-        history=history,
-        fallbacks=fallbacks,
-        problems=problems,
-        calls=calls,
-        required=names.demanded,
+        lines=_without_repeats(lines),
+        names=names_of(plan, plan.dropped, price),
+        history=_history(plan, times),
+        price=price,
+        tried=tried,
     )
 
 
@@ -121,34 +106,17 @@ def layered_by_model(
         window=window,
     )
     if isinstance(written, Unwritten):
-        return layered(
-            plan,
-            price=price,
-            judge=judge,
-            times=times,
-            fallbacks=(f"layered by model: {written.reason}",),
-            problems=written.problems,
-            calls=written.calls,
-        )
+        tried = written.tried("layered by model")
+        return layered(plan, price=price, judge=judge, times=times, tried=tried)
     lines = [line for line in _layers(plan, line_limit(plan)) if line.kind == "finished"]
-    history = _history(plan, times)
-    parts = assemble(
-        plan,
-        [*written.lines, *lines],
-        dropped=plan.dropped,
-        history=history,
-        names=names,
-        price=price,
-    )
     return finish(
         plan,
         strategy="layered",
-        parts=parts,
-        tokens=message_tokens(parts, price),
-        history=history,
-        problems=written.problems,
-        calls=written.calls,
-        required=names.demanded,
+        lines=[*written.lines, *lines],
+        names=names,
+        history=_history(plan, times),
+        price=price,
+        tried=Tried(problems=written.problems, calls=written.calls),
         identifiers_added=len(written.missing),
         request_added=written.request_added,
     )

@@ -15,14 +15,19 @@ from typing import Final
 
 from holdfast.context.blocks import Group
 from holdfast.context.compaction.assemble import (
-    assemble,
     line_limit,
-    message_tokens,
     names_of,
 )
 from holdfast.context.compaction.facts import history_of, lines_of_task
 from holdfast.context.compaction.finish import finish
-from holdfast.context.compaction.shapes import Compacted, CompactionPlan, History, Judge, Price
+from holdfast.context.compaction.shapes import (
+    Compacted,
+    CompactionPlan,
+    History,
+    Judge,
+    Price,
+    Tried,
+)
 
 __all__ = ["choose_groups", "selective"]
 
@@ -36,9 +41,7 @@ def selective(
     price: Price,
     judge: Judge,
     times: Mapping[str, datetime] | None = None,
-    fallbacks: tuple[str, ...] = (),
-    problems: tuple[str, ...] = (),
-    calls: int = 0,
+    tried: Tried = Tried(),  # noqa: B008 - frozen
 ) -> Compacted:
     """The view with the important groups and a short note for the rest."""
     room = plan.target - plan.staying - plan.summary_cap - plan.pins_cost
@@ -52,26 +55,15 @@ def selective(
         limit, staying = line_limit(plan), plan.staying_entries
         told = lines_of_task(plan.tasks[-1], dropped, limit=limit, judge=judge, staying=staying)
         lines = [line for line in told if line.kind in ("goal", "constraint", "files")]
-    names = names_of(plan, dropped, price, kept)
-    parts = assemble(
-        plan,
-        lines,
-        dropped=dropped,
-        history=history,
-        names=names,
-        price=price,
-    )
     return finish(
         plan,
         strategy="selective",
-        parts=parts,
-        kept=kept,
-        tokens=message_tokens(parts, price),
+        lines=lines,
+        names=names_of(plan, dropped, price, kept),
         history=history,
-        fallbacks=fallbacks,
-        problems=problems,
-        calls=calls,
-        required=names.demanded,
+        price=price,
+        kept=kept,
+        tried=tried,
     )
 
 

@@ -266,6 +266,15 @@ class CompactionPlan:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Tried:
+    """What was tried before a strategy took over, and did not do."""
+
+    fallbacks: tuple[str, ...] = ()
+    problems: tuple[str, ...] = ()
+    calls: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Audit:
     """What was checked, in figures; no word of the conversation."""
 

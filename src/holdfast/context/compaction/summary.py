@@ -13,8 +13,6 @@ from collections.abc import Generator, Mapping
 from datetime import datetime
 
 from holdfast.context.compaction.assemble import (
-    assemble,
-    message_tokens,
     names_of,
 )
 from holdfast.context.compaction.facts import history_of
@@ -24,6 +22,7 @@ from holdfast.context.compaction.shapes import (
     CompactionPlan,
     History,
     Price,
+    Tried,
 )
 from holdfast.context.compaction.writing import Unwritten, write
 from holdfast.ports import ModelFailure, ModelReply, ModelRequest
@@ -52,23 +51,14 @@ def summary(
         return written
     earlier = plan.previous.history if plan.previous is not None else History()
     history = history_of(plan.dropped, earlier, finished=0, times=times)
-    parts = assemble(
-        plan,
-        written.lines,
-        dropped=plan.dropped,
-        history=history,
-        names=names,
-        price=price,
-    )
     return finish(
         plan,
         strategy="summary",
-        parts=parts,
-        tokens=message_tokens(parts, price),
+        lines=written.lines,
+        names=names,
         history=history,
-        problems=written.problems,
-        calls=written.calls,
-        required=names.demanded,
+        price=price,
+        tried=Tried(problems=written.problems, calls=written.calls),
         identifiers_added=len(written.missing),
         request_added=written.request_added,
     )

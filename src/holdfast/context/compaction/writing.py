@@ -27,6 +27,7 @@ from holdfast.context.compaction.shapes import (
     CompactionPlan,
     Kind,
     Price,
+    Tried,
     joined,
 )
 from holdfast.context.compaction.tasks import user_text
@@ -57,6 +58,11 @@ class Unwritten:
     reason: str
     problems: tuple[str, ...] = ()
     calls: int = 0
+
+    def tried(self, what: str) -> Tried:
+        """The same, for whoever takes over."""
+        fallbacks = (f"{what}: {self.reason}",)
+        return Tried(fallbacks=fallbacks, problems=self.problems, calls=self.calls)
 
 
 Writing: TypeAlias = Generator[ModelRequest, ModelReply | ModelFailure, Written | Unwritten]
