@@ -153,8 +153,16 @@ def test_a_text_beside_a_result_waits_until_the_group_is_complete() -> None:
     assert said[4].text == "and this"
 
 
-def test_the_same_id_in_a_later_turn_is_fine_as_it_is() -> None:
-    assert kinds(user(), calls("a"), result("a"), calls("a"), result("a", "2"), user()) == []
+def test_the_same_id_in_a_later_turn_is_fine_for_openai_and_renamed_for_anthropic() -> None:
+    again = (user(), calls("a"), result("a"), calls("a"), result("a", "2"), user())
+    assert kinds(*again, format="openai") == []
+    said = repaired_messages(*again, format="anthropic")
+    ids = [call.id for message in said for call in message.tool_calls]
+    assert ids[0] == "a"
+    assert ids[1] != "a"
+    assert [each.call_id for message in said for each in message.tool_results] == ids
+    longer = repaired_messages(*again, calls("a"), result("a"), format="anthropic")
+    assert longer[: len(said)] == said, "the same name in every later request"
 
 
 def test_two_calls_with_one_id_in_one_message_are_told_apart() -> None:

@@ -95,7 +95,12 @@ ANTHROPIC_CASES = [
     Case(
         rule="A1",
         bad=[ASK, say("assistant", use()), say("assistant", got())],
-        good=[*GOOD_LOOP, say("assistant", use()), say("user", got())],
+        good=[*GOOD_LOOP, say("assistant", use("later")), say("user", got("later"))],
+    ),
+    Case(
+        rule="A5",
+        bad=[*GOOD_LOOP, say("assistant", use()), say("user", got())],
+        good=[*GOOD_LOOP, say("assistant", use("later")), say("user", got("later"))],
     ),
     Case(rule="A2", bad=[say("user", got())], good=GOOD_LOOP),
     Case(rule="A2", bad=[*GOOD_LOOP, DONE, say("user", got())], good=[*GOOD_LOOP, DONE, ASK]),

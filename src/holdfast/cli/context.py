@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING
 
 from holdfast.cli.render import json_line, pairs, say
@@ -117,21 +118,32 @@ def _show(name: str, found: Explanation) -> None:
 _MEANINGS = (
     ("target", "pruning and compaction shrink to here"),
     ("prune_at", "stale tool results may be shortened"),
-    ("flush_at", "what would be dropped is saved to memory"),
-    ("hard_at", "saved without a model if it was not saved by then"),
+    ("flush_at", "what would be dropped is read for memory"),
+    ("hard_at", "read by rules, without a model, if it was not read by then"),
     ("compact_at", "old messages leave the view"),
     ("window", "what the model can read"),
 )
 
 
 def _gauge(found: Explanation) -> str:
-    """The window as a bar: what is used, and the marks in it."""
+    """The window as a bar: what is used, and the marks in it, each by its letter."""
     budget = found.budget
+    used, free = ("█", "░") if _can_print("█░") else ("#", ".")
     filled = min(_BAR, round(_BAR * found.projection.tokens / budget.window))
-    cells = ["█"] * filled + ["░"] * (_BAR - filled)
-    for mark in (budget.prune_at, budget.flush_at, budget.compact_at):
-        cells[min(_BAR - 1, int(_BAR * mark / budget.window))] = "│"
-    return "".join(cells) + "  │ prune, flush, compact"
+    cells = [used] * filled + [free] * (_BAR - filled)
+    place = _BAR
+    for letter, mark in (("c", budget.compact_at), ("f", budget.flush_at), ("p", budget.prune_at)):
+        place = max(0, min(place - 1, int(_BAR * mark / budget.window)))  # never on another mark
+        cells[place] = letter
+    return "".join(cells) + "  p prune, f flush, c compact"
+
+
+def _can_print(text: str) -> bool:
+    try:
+        text.encode(sys.stdout.encoding or "utf-8")
+    except UnicodeError:
+        return False
+    return True
 
 
 def _told(found: Explanation) -> list[tuple[str, str]]:
@@ -139,21 +151,28 @@ def _told(found: Explanation) -> list[tuple[str, str]]:
     rows = []
     if prune["due"]:
         freed = prune["tokens_before"] - prune["tokens_after"]
-        rows.append(("prune", f"{len(prune['parts'])} parts, {freed:,} tokens: {prune['reason']}"))
+        parts = _many(len(prune["parts"]), "part", "parts")
+        rows.append(("prune", f"{parts}, {freed:,} tokens: {prune['reason']}"))
     else:
         rows.append(("prune", f"nothing: {prune['reason']}"))
     if flush["due"]:
-        rows.append(("flush", f"{len(flush['entries'])} entries: {flush['reason']}"))
+        entries = _many(len(flush["entries"]), "entry", "entries")
+        rows.append(("flush", f"{entries}: {flush['reason']}"))
     else:
         rows.append(("flush", f"nothing: {flush['reason']}"))
     if compaction["due"]:
         rows.append(
             (
                 "compact",
-                f"{len(compaction['drops'])} entries leave by {compaction['strategy']}, about "
+                f"{_many(len(compaction['drops']), 'entry leaves', 'entries leave')} by "
+                f"{compaction['strategy']}, about "
                 f"{compaction['expected_after']:,} tokens stay: {compaction['reason']}",
             )
         )
     else:
         rows.append(("compact", f"nothing: {compaction['reason']}"))
     return rows
+
+
+def _many(count: int, one: str, more: str) -> str:
+    return f"{count:,} {one if count == 1 else more}"

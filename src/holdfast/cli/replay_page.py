@@ -1,8 +1,13 @@
-"""The page ``holdfast replay`` prints: what trimming would drop, and what we do instead."""
+"""The page ``holdfast replay`` prints: what trimming would drop, and what we do instead.
+
+Promise: every figure was counted in this run, every promise that was not kept is named, nothing
+is cut off at the edge of the terminal, and one that has only ASCII gets ASCII for every sign that
+is ours (``tests/doors/test_cli_replay.py``).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from rich.console import Console
 from rich.table import Table
@@ -13,106 +18,267 @@ from holdfast.text import display, one_line
 
 __all__ = ["page"]
 
-_BAR = 34
+_LONGEST_BAR = 34
+_SHORTEST_BAR = 12
 _QUOTED = 3
 _LONGEST = 260
+_LONGEST_PROBLEM = 600
+_NONE = "–"
+_ASCII = str.maketrans(
+    {
+        "█": "#",
+        "│": "|",
+        "✗": "x",
+        "·": "-",
+        "–": "-",
+        "×": "x",
+        "…": "...",
+        "→": "->",
+        "⏎": "/",
+    }
+)
 
 
 def page(results: Sequence[Replayed], source: str, window: int) -> None:
     """Print it. What the log says is shown as text, never as instructions to the terminal."""
-    console = Console(highlight=False, soft_wrap=False)
-    write = console.print
-    calls = sum(each.turns for each in results)
-    write()
-    write(Text(f"Holdfast replay · {display(source)} · window {window:,} tokens", style="bold"))
-    write()
-    if not results:
-        write("There is no conversation in it.")
-        return
-    full = [each for each in results if each.trimmed.dropped]
-    many = "conversation" if len(results) == 1 else "conversations"
-    write(f"{len(results):,} {many}, {calls:,} calls of a model.", _filled(full, results))
-    write()
-    if not full and any(each.over_budget for each in results):
-        _problems(write, results)
-        return
-    if not full:
-        largest = max(each.max_view_tokens for each in results)
-        write(f"The largest request has {largest:,} tokens. Nothing has to be dropped, and nothing")
-        write("was touched. Try a smaller --window to see what would happen.")
-        _problems(write, results)
-        return
-    write(_compared(results))
-    write()
-    _costs(write, results)
-    _forgotten(write, max(full, key=_how_telling))
-    _kept(write, results)
-    _problems(write, results)
-    write(
-        Text(
+    _Page(results, display(source)).write(window)
+
+
+class _Page:
+    def __init__(self, results: Sequence[Replayed], source: str) -> None:
+        self._results = results
+        self._source = source
+        self._console = Console(highlight=False, soft_wrap=False)
+        self._is_ascii = not self._console.encoding.startswith("utf")
+
+    def write(self, window: int) -> None:
+        self._line()
+        self._line(f"Holdfast replay · {self._source} · window {window:,} tokens", "bold")
+        self._line()
+        if not self._results:
+            self._line("There is no conversation in it.")
+            return
+        calls = _many(self._sum(lambda r: r.turns), "call")
+        told = f"{_many(len(self._results), 'conversation')}, {calls} of a model."
+        self._line(f"{told} {self._filled()}".rstrip())
+        self._line()
+        if any(map(_has_lost, self._results)):
+            self._compare()
+        elif not any(each.over_budget for each in self._results):
+            self._say_what_was_touched()
+        self._problems()
+        if any(map(_has_lost, self._results)):
+            self._footnotes()
+
+    # ── one line, one number ────────────────────────────────────────────────────────────────
+
+    def _line(self, text: str = "", style: str = "") -> None:
+        self._console.print(Text(self._signs(text), style=style))
+
+    def _signs(self, text: str) -> str:
+        return text.translate(_ASCII) if self._is_ascii else text
+
+    def _sum(self, count: Callable[[Replayed], int]) -> int:
+        return sum(map(count, self._results))
+
+    def _filled(self) -> str:
+        full = sum(map(_has_lost, self._results))
+        if not full:
+            return "" if any(each.over_budget for each in self._results) else "All of it fits."
+        if len(self._results) == 1:
+            return "The window fills up."
+        which = "all" if full == len(self._results) else f"{full:,}"
+        return f"In {which} of them the window fills up."
+
+    # ── when nothing has to leave ───────────────────────────────────────────────────────────
+
+    def _say_what_was_touched(self) -> None:
+        largest = max(each.max_view_tokens for each in self._results)
+        touched = [
+            f"{_many(count, 'message')} {'was' if count == 1 else 'were'} {what}"
+            for count, what in (
+                (self._sum(lambda r: r.repaired), "repaired"),
+                (self._sum(lambda r: r.shortened), "shown shortened"),
+            )
+            if count
+        ]
+        what = f"; {', '.join(touched)}" if touched else ", and nothing was touched"
+        self._line(
+            f"The largest request has {_many(largest, 'token')}: nothing was dropped{what}. "
+            "Try a smaller --window to see what would happen."
+        )
+        self._line()
+
+    # ── the comparison ──────────────────────────────────────────────────────────────────────
+
+    def _compare(self) -> None:
+        table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 3, 0, 0))
+        table.add_column("")
+        table.add_column("plain trimming", justify="right")
+        table.add_column("Holdfast", justify="right", style="bold")
+        for row in self._rows():
+            table.add_row(*map(self._signs, row))
+        self._console.print(table)
+        self._line()
+        self._costs()
+        self._forgotten()
+        self._read_instead()
+        self._kept()
+
+    def _rows(self) -> Iterator[tuple[str, str, str]]:
+        all_of = self._sum
+        gone, dropped = all_of(lambda r: r.trimmed.dropped), all_of(lambda r: r.dropped)
+        yield "messages dropped and gone", f"{gone:,}", f"{all_of(lambda r: r.uncovered_drops):,}"
+        read = all_of(lambda r: r.read_first)
+        yield "… read for memory first, then compacted", _NONE, f"{read:,}"
+        yield "lines written to memory", _NONE, f"{all_of(lambda r: r.saved_lines):,}"
+        yield (
+            "conversations that lose their task text",
+            f"{all_of(lambda r: r.trimmed.task_gone_at is not None):,}",
+            f"{all_of(lambda r: not r.task_text_kept):,}",
+        )
+        yield (
+            "dropped messages that come back word for word",
+            "0 %" if gone else _NONE,
+            f"{100 * all_of(lambda r: r.came_back) // dropped} %" if dropped else _NONE,
+        )
+        yield (
+            "requests a provider would refuse",
+            f"{all_of(lambda r: r.trimmed.over_budget):,}",
+            f"{all_of(lambda r: r.invalid_views + r.over_budget):,}",
+        )
+        yield (
+            "tokens sent",
+            _short(all_of(lambda r: r.trimmed.tokens_sent)),
+            _short(all_of(lambda r: r.tokens_sent)),
+        )
+        trimmed, ours, _ = self._prices()
+        yield "cost, prompt caching included", f"${trimmed:,.2f}", f"${ours:,.2f}"
+
+    def _prices(self) -> tuple[float, float, float]:
+        trimmed = sum(each.trimmed.cost_sent for each in self._results)
+        ours = sum(each.cost_sent for each in self._results)
+        return trimmed, ours, sum(each.cost_full for each in self._results)
+
+    def _costs(self) -> None:
+        prices = self._prices()
+        names = ("plain trimming", "Holdfast", "everything")
+        notes = ("its cache is lost at every cut", self._work(), "if the window had no end")
+        shown = [f"${price:,.2f}" for price in prices]
+        widest = max(map(len, shown))
+        beside = 16 + 1 + widest + 2
+        room = self._console.width - beside - max(map(len, notes))
+        has_room = room >= _SHORTEST_BAR  # else each note gets a line of its own
+        bar = min(_LONGEST_BAR, room if has_room else max(1, self._console.width - beside))
+        most = max(prices) or 1.0
+        for name, price, text, why in zip(names, prices, shown, notes, strict=True):
+            drawn = "█" * max(1, round(bar * price / most))
+            line = Text(f"{name:<16}")
+            line.append(self._signs(f"{drawn:<{bar}}"), "green" if name == "Holdfast" else "dim")
+            line.append(f" {text:>{widest}}", "bold")
+            if has_room:
+                line.append(f"  {why}", "dim")
+            self._console.print(line)
+            if not has_room:
+                self._line(f"  {why}", "dim")
+        self._line()
+
+    def _work(self) -> str:
+        counts = (
+            (self._sum(lambda r: r.prunes), "prune", "prunes"),
+            (self._sum(lambda r: r.flushes), "flush", "flushes"),
+            (self._sum(lambda r: r.compactions), "compaction", "compactions"),
+        )
+        return ", ".join(f"{count:,} {one if count == 1 else more}" for count, one, more in counts)
+
+    def _forgotten(self) -> None:
+        worst = max(self._results, key=_how_telling)
+        trimmed = worst.trimmed
+        if not trimmed.first_dropped:
+            return
+        at = f", from call {trimmed.task_gone_at} on" if trimmed.task_gone_at is not None else ""
+        self._line(f"What trimming forgets first (conversation {display(worst.id)}{at})", "bold")
+        self._quote("✗", trimmed.first_dropped[:_QUOTED], "red")
+
+    def _read_instead(self) -> None:
+        """The summary that says most; its first line only says that it is one."""
+        best = max(self._results, key=lambda each: len(_lines(each.summary)))
+        lines = _lines(best.summary)[1 : 1 + 2 * _QUOTED]
+        if not lines:
+            return
+        is_other = best.id != max(self._results, key=_how_telling).id
+        whose = f" (conversation {display(best.id)})" if is_other else ""
+        self._line(f"What the model reads instead{whose}, beside the task word for word", "bold")
+        self._quote("│", lines, "green")
+
+    def _kept(self) -> None:
+        richest = max(self._results, key=lambda each: len(each.memories))
+        lines = [line.partition("<!--")[0].strip().removeprefix("- ") for line in richest.memories]
+        if not lines:
+            return
+        saved = _many(self._sum(lambda r: r.saved_lines), "line")
+        self._line(f"What is in memory afterwards: {saved} of Markdown", "bold")
+        self._quote("+", lines[: 2 * _QUOTED], "green")
+
+    def _quote(
+        self, mark: str, texts: Sequence[str], style: str, *, longest: int = _LONGEST
+    ) -> None:
+        """Lines of the log, each behind a mark; long ones are cut, and wrapped behind it."""
+        rows = Table.grid(padding=(0, 1, 0, 0))
+        rows.add_column(no_wrap=True)
+        rows.add_column(overflow="fold")  # Chinese has no blanks to break a line at
+        for text in texts:
+            shown = self._signs(one_line(text, longest))
+            rows.add_row(Text(self._signs(f"  {mark}"), style=style), Text(shown))
+        self._console.print(rows)
+        self._line()
+
+    # ── what went wrong, and the small print ────────────────────────────────────────────────
+
+    def _problems(self) -> None:
+        """What could not be read is the file's; what was not kept is the conversation's."""
+        found = [
+            f"{self._source if number < each.unread else each.id}: {problem}"
+            for each in self._results
+            for number, problem in enumerate(each.problems)
+        ]
+        if not found:
+            return
+        self._line(_many(len(found), "problem"), "bold yellow")
+        shown = found[: 2 * _QUOTED]
+        if more := len(found) - len(shown):
+            shown.append(f"and {more:,} more, which --json names")
+        self._quote("!", shown, "yellow", longest=_LONGEST_PROBLEM)
+
+    def _footnotes(self) -> None:
+        self._line(
             "Costs: 3 USD per million input tokens, cached 0.1 ×, newly cached 1.25 ×; output is "
             "the same for all.",
-            style="dim",
+            "dim",
         )
-    )
+        if self._sum(lambda r: r.trimmed.over_budget + r.over_budget):
+            self._line(
+                "A request above the window is refused: its tokens and its cost are not counted. "
+                "Of plain trimming only the size was checked.",
+                "dim",
+            )
 
 
-def _filled(full: Sequence[Replayed], all_of: Sequence[Replayed]) -> str:
-    if not full:
-        return "" if any(each.over_budget for each in all_of) else "All of it fits."
-    if len(all_of) == 1:
-        return "The window fills up."
-    return f"In {len(full):,} of them the window fills up."
+def _many(count: int, what: str) -> str:
+    return f"{count:,} {what}" if count == 1 else f"{count:,} {what}s"
 
 
-def _compared(results: Sequence[Replayed]) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 3, 0, 0))
-    table.add_column("")
-    table.add_column("plain trimming", justify="right")
-    table.add_column("Holdfast", justify="right", style="bold")
-    count = len(results)
-    gone = sum(each.trimmed.task_gone_at is not None for each in results)
-    lost = sum(not each.task_text_kept for each in results)
-    rows = [
-        (
-            "messages dropped and gone",
-            _sum(results, lambda r: r.trimmed.dropped),
-            _uncovered(results),
-        ),
-        ("… saved to memory first, then compacted", "–", _sum(results, lambda r: r.dropped)),
-        ("conversations that lose their task text", f"{gone:,}", f"{lost:,}"),
-        (
-            "dropped messages that come back word for word",
-            "0 %",
-            f"{100 * sum(r.expandable for r in results) // count} %",
-        ),
-        ("requests a provider would refuse", "not checked", _refused(results)),
-        (
-            "tokens sent",
-            _short(sum(r.trimmed.tokens_sent for r in results)),
-            _short(sum(r.tokens_sent for r in results)),
-        ),
-        (
-            "cost, prompt caching included",
-            f"${sum(r.trimmed.cost_sent for r in results):,.2f}",
-            f"${sum(r.cost_sent for r in results):,.2f}",
-        ),
-    ]
-    for row in rows:
-        table.add_row(*row)
-    return table
+def _has_lost(result: Replayed) -> bool:
+    """Whether something had to leave, by either way."""
+    return bool(result.trimmed.dropped or result.dropped)
 
 
-def _sum(results: Sequence[Replayed], count: Callable[[Replayed], int]) -> str:
-    return f"{sum(map(count, results)):,}"
+def _how_telling(result: Replayed) -> tuple[bool, int]:
+    return result.trimmed.task_gone_at is not None, result.trimmed.dropped
 
 
-def _uncovered(results: Sequence[Replayed]) -> str:
-    return f"{sum(each.uncovered_drops for each in results):,}"
-
-
-def _refused(results: Sequence[Replayed]) -> str:
-    return f"{sum(each.invalid_views + each.over_budget for each in results):,}"
+def _lines(text: str) -> list[str]:
+    return [line for line in text.splitlines() if line.strip()]
 
 
 def _short(tokens: int) -> str:
@@ -120,81 +286,3 @@ def _short(tokens: int) -> str:
         if tokens >= size:
             return f"{tokens / size:.1f} {unit}"
     return str(tokens)
-
-
-def _costs(write: Callable[..., None], results: Sequence[Replayed]) -> None:
-    costs = (
-        (
-            "plain trimming",
-            sum(r.trimmed.cost_sent for r in results),
-            "its cache is lost at every cut",
-        ),
-        ("Holdfast", sum(r.cost_sent for r in results), _work(results)),
-        ("everything", sum(r.cost_full for r in results), "if the window had no end"),
-    )
-    most = max(cost for _, cost, _ in costs) or 1.0
-    for name, cost, why in costs:
-        bar = "█" * max(1, round(_BAR * cost / most))
-        line = Text(f"{name:<15} ")
-        line.append(f"{bar:<{_BAR}}", style="green" if name == "Holdfast" else "dim")
-        line.append(f" ${cost:,.2f}  ", style="bold")
-        line.append(why, style="dim")
-        write(line, overflow="ellipsis", no_wrap=True)
-    write()
-
-
-def _work(results: Sequence[Replayed]) -> str:
-    counts = (
-        (sum(r.prunes for r in results), "prunes"),
-        (sum(r.flushes for r in results), "flushes"),
-        (sum(r.compactions for r in results), "compactions"),
-    )
-    return ", ".join(f"{count:,} {what}" for count, what in counts)
-
-
-def _how_telling(result: Replayed) -> tuple[bool, int]:
-    return result.trimmed.task_gone_at is not None, result.trimmed.dropped
-
-
-def _forgotten(write: Callable[..., None], worst: Replayed) -> None:
-    trimmed = worst.trimmed
-    at = f", from call {trimmed.task_gone_at} on" if trimmed.task_gone_at is not None else ""
-    write(Text(f"What trimming forgets first (conversation {display(worst.id)}{at})", style="bold"))
-    write(_quoted("✗", trimmed.first_dropped[:_QUOTED], "red"))
-    write()
-    if worst.summary:
-        write(Text("What the model reads instead, beside the task word for word", style="bold"))
-        lines = [line for line in worst.summary.splitlines() if line.strip()]
-        write(_quoted("│", lines[1 : 1 + 2 * _QUOTED], "green"))
-        write()
-
-
-def _kept(write: Callable[..., None], results: Sequence[Replayed]) -> None:
-    saved = sum(each.saved_lines for each in results)
-    if not saved:
-        return
-    many = "line" if saved == 1 else "lines"
-    write(Text(f"What is in memory afterwards: {saved:,} {many} of Markdown", style="bold"))
-    richest = max(results, key=lambda each: len(each.memories))
-    lines = [line.partition("<!--")[0].strip() for line in richest.memories[: 2 * _QUOTED]]
-    write(_quoted("+", [line.removeprefix("- ") for line in lines], "green"))
-    write()
-
-
-def _quoted(mark: str, texts: Sequence[str], style: str) -> Table:
-    """Lines of the log, each behind a mark; long ones are cut, and wrapped behind it."""
-    rows = Table.grid(padding=(0, 1, 0, 0))
-    for text in texts:
-        rows.add_row(Text(f"  {mark}", style=style), Text(one_line(text, _LONGEST)))
-    return rows
-
-
-def _problems(write: Callable[..., None], results: Sequence[Replayed]) -> None:
-    found = [(each.id, problem) for each in results for problem in each.problems]
-    if not found:
-        return
-    many = "problem" if len(found) == 1 else "problems"
-    write(Text(f"{len(found):,} {many}", style="bold yellow"))
-    told = [f"{conversation}: {problem}" for conversation, problem in found[: 2 * _QUOTED]]
-    write(_quoted("!", told, "yellow"))
-    write()

@@ -44,6 +44,9 @@ class Wish:
     window: int
     strategy: str | None = None
     model: str = "rules"
+    """Who writes the summaries."""
+    for_model: str | None = None
+    """The model that the log was for; tokens are counted as it counts them."""
     format: str | None = None
 
     def check(self) -> None:
@@ -52,7 +55,8 @@ class Wish:
         if self.model != "rules":
             raise UsageError(
                 f"There is no model {self.model!r} to write summaries.",
-                hint="Only --model rules is there so far; it needs no key and no network.",
+                hint="Only --model rules is there so far; it needs no key and no network. "
+                "--for names the model that the log was for.",
             )
 
 
@@ -103,13 +107,14 @@ def run(
 
 
 def _is_broken(result: Replayed) -> bool:
-    """Whether a promise was not kept; the page and the figures say which."""
+    """Whether a promise was not kept; ``problems`` says which."""
     counts = result.over_budget + result.invalid_views + result.uncovered_drops
     return counts > 0 or not result.task_text_kept or not result.expandable
 
 
 def _show_progress(done: int | None) -> None:
-    text = "" if done is None else f"{done} conversations replayed …"
+    many = "conversation" if done == 1 else "conversations"
+    text = "" if done is None else f"{done} {many} replayed ..."
     sys.stderr.write(f"\r\x1b[2K{text}")
     sys.stderr.flush()
 
@@ -117,17 +122,23 @@ def _show_progress(done: int | None) -> None:
 # ── reading ─────────────────────────────────────────────────────────────────────────────────
 
 
+_WHAT_A_LOG_IS = (
+    "Name a log of conversations: JSON lines with messages, an OpenAI or Anthropic request, or a "
+    "Claude Code session."
+)
+
+
 @contextmanager
 def _conversations(file: Path) -> Iterator[Iterator[Recorded]]:
     if str(file) == "-":
         yield read_logs(sys.stdin, name="stdin")
         return
+    if file.is_dir():
+        raise UsageError(f"{str(file)!r} is a folder, not a log.", hint=_WHAT_A_LOG_IS)
+    if not file.exists():
+        raise NotFound(f"There is no file {str(file)!r}.", hint=_WHAT_A_LOG_IS)
     if not file.is_file():
-        raise NotFound(
-            f"There is no file {str(file)!r}.",
-            hint="Name a log of conversations: JSON lines with messages, an OpenAI or Anthropic "
-            "request, or a Claude Code session.",
-        )
+        raise UsageError(f"{str(file)!r} is not a file; pipe it in: -", hint=_WHAT_A_LOG_IS)
     with _opened(file) as lines:
         yield read_logs(_told(lines, file), name=file.name.removesuffix(".gz").rsplit(".", 1)[0])
 
@@ -200,6 +211,7 @@ def _replay_one(recorded: Recorded, wish: Wish, with_dump: bool) -> tuple[Replay
             window=wish.window,
             strategy=wish.strategy,
             format=cast("WireFormat | None", wish.format),
+            for_model=wish.for_model,
             dump=keep if with_dump else None,
         )
     finally:

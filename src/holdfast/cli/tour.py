@@ -1,6 +1,6 @@
 """``holdfast demo``: a short tour on real files, in a temporary home, offline.
 
-It fills a small window until the conversation is saved to memory, compacted and continued,
+It fills a small window until the conversation is read for memory, compacted and continued,
 pulls the plug on a writer, damages a file, goes back to originals and forks; every number it
 prints was counted while it ran (``tests/doors/test_demo.py``).
 """
@@ -20,6 +20,7 @@ from pathlib import Path
 import holdfast
 from holdfast.cli.render import note, say
 from holdfast.engine.compacting import CompactionDone
+from holdfast.engine.saving import FlushDone
 from holdfast.testing.corpus import conversation
 from holdfast.text import one_line
 
@@ -74,7 +75,9 @@ def _fill_the_window(engine: holdfast.Engine, home: Path) -> None:
     constraint = "Find out why billing fails. Never restart it yourself. 结论请用中文写。"
     task = session.append({"role": "user", "content": constraint})
     prepared = session.prepare(window=_WINDOW)
-    calls, largest, dropped, compactions = 1, prepared.request.tokens, 0, 0
+    calls, largest, compactions = 1, prepared.request.tokens, 0
+    read: set[str] = set()
+    dropped: set[str] = set()
     for message in (m for seed in range(7, 15) for m in conversation(seed, 8)[1:]):
         if message.role == "assistant":
             prepared = session.prepare(window=_WINDOW)
@@ -82,7 +85,10 @@ def _fill_the_window(engine: holdfast.Engine, home: Path) -> None:
             largest = max(largest, prepared.request.tokens)
             made = [done for done in prepared.done if isinstance(done, CompactionDone)]
             compactions += len(made)
-            dropped += sum(len(done.dropped) for done in made)
+            dropped |= {id for done in made for id in done.dropped}
+            read |= {
+                id for done in prepared.done if isinstance(done, FlushDone) for id in done.covers
+            }
         session.append(message)
     said = session.expand(task).text
     kept = any(each.get("content") == said for each in prepared.messages)
@@ -93,12 +99,21 @@ def _fill_the_window(engine: holdfast.Engine, home: Path) -> None:
         if line.startswith("- ")
     ]
     say(f"2. A full window: the same agent works on in {_WINDOW:,} tokens, {calls} calls long.")
-    say(f"   {compactions} times it was full: {dropped} messages left the view, each saved first.")
+    times = "time" if compactions == 1 else "times"
+    say(
+        f"   {compactions} {times} it was full: {len(dropped)} messages left the view, "
+        f"{_how_many(dropped, read)} read for memory first."
+    )
     say(f"   No request had more than {largest:,} tokens; the task {_still(kept)} in the last one,")
     say(f"   word for word. In memory are {len(memories)} lines of Markdown now, such as:")
     for line in memories[:4]:
         say(f"   {one_line(line.partition(' <!--')[0], 90)}")
     say()
+
+
+def _how_many(dropped: set[str], read: set[str]) -> str:
+    unread = len(dropped - read)
+    return f"{len(dropped) - unread} of them" if unread else "all"
 
 
 def _still(kept: bool) -> str:

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, TypedDict
+from typing import Final, Literal, TypedDict
 
 from holdfast.context.accounting import (
+    SMALLEST_WINDOW,
     Breakdown,
     Budget,
     Projection,
@@ -23,13 +24,17 @@ from holdfast.context.accounting import (
     project,
 )
 from holdfast.context.assembly import WireFormat
-from holdfast.context.blocks import Block, blocks_of, is_system
+from holdfast.context.blocks import Block, blocks_of, is_system, is_user
 from holdfast.context.tokens import Calibration, TokenEstimator
 from holdfast.engine.rooms import Rooms
+from holdfast.errors import UsageError
+from holdfast.models.windows import window_of
 from holdfast.ports import Model
 from holdfast.sessions.store import Look
 from holdfast.sessions.transcript import Transcript
 from holdfast.types import Json, Message
+
+_SPOKEN: Final = frozenset({"message", "pin"})
 
 __all__ = ["About", "Ask", "Measured", "Measurer"]
 
@@ -82,7 +87,8 @@ class Measured:
     fixed: int
     """Tokens of the request that are not in the view."""
     immovable: int
-    """Those, and the system text in the view: nothing can shrink them."""
+    """Those, the system text in the view, and the first and the newest message of the user:
+    nothing can shrink them."""
     projection: Projection
 
     @property
@@ -112,20 +118,30 @@ class Measurer:
         settings = self._rooms.settings
         budget = make_budget(
             settings,
-            window=self._ask.window or effective_window(settings.context.window),
+            window=self._window(settings.context.window),
             max_output=self._ask.max_output,
             growth=p95(_growths(blocks)),
         )
         fixed = self.outside + self.added
-        system = sum(block.tokens for block in blocks if is_system(block.message))
+        immovable = fixed + sum(block.tokens for block in _immovable(blocks))
         return Measured(
             look=look,
             blocks=blocks,
-            budget=budget.with_room_for(fixed + system),
+            budget=budget.with_room_for(immovable),
             fixed=fixed,
-            immovable=fixed + system,
+            immovable=immovable,
             projection=project(blocks, fixed=fixed, reported=self._reported(look)),
         )
+
+    def _window(self, configured: int | None) -> int:
+        given = self._ask.window
+        if given is not None and given < SMALLEST_WINDOW:
+            raise UsageError(
+                f"A window of {given} tokens is too small to work in.",
+                hint=f"Give at least {SMALLEST_WINDOW}.",
+            )
+        known = window_of(self._ask.model) if self._ask.model else None
+        return given or effective_window(configured, known=known)
 
     @property
     def outside(self) -> int:
@@ -170,6 +186,12 @@ class Measurer:
             if entry.type in {"prune", "compaction"}:
                 return None
         return None
+
+
+def _immovable(blocks: Sequence[Block]) -> list[Block]:
+    users = [block for block in blocks if is_user(block.message) and block.item.kind in _SPOKEN]
+    ends = {block.entry for block in (*users[:1], *users[-1:])}
+    return [block for block in blocks if is_system(block.message) or block.entry in ends]
 
 
 def _growths(blocks: Sequence[Block]) -> list[int]:

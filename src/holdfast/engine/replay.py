@@ -19,19 +19,21 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Final
 
-from holdfast.context.accounting import make_budget
+from holdfast.context.accounting import Budget, make_budget
 from holdfast.context.assembly import Request, WireFormat
 from holdfast.context.blocks import Block, is_user
 from holdfast.context.flush import COVERING, flush_records
 from holdfast.context.pricing import Prices
-from holdfast.context.tokens import TokenEstimator
+from holdfast.context.tokens import TokenEstimator, family_of
 from holdfast.context.trimming import plain_trim
+from holdfast.context.validity.strings import mend_unicode
 from holdfast.engine.facade import open_engine
 from holdfast.engine.saving import FlushDone
 from holdfast.engine.session import Session
 from holdfast.engine.turn import About, CompactionDone, Prepared, PruneDone
 from holdfast.errors import IrreducibleContext
 from holdfast.formats.logs import Recorded
+from holdfast.models.tokenizers import find_counter
 from holdfast.ports import Model
 from holdfast.types import Json, Message, ViewItem
 
@@ -40,6 +42,7 @@ __all__ = ["Replayed", "Trimmed", "replay", "total"]
 SESSION: Final = "replay"
 _ASKED_BACK: Final = 12
 """How many dropped entries are asked back through ``expand``; the others by a reading of all."""
+_NAMED: Final = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,6 +55,7 @@ class Trimmed:
     tokens_sent: int = 0
     cost_sent: float = 0.0
     over_budget: int = 0
+    """Requests above the window: a provider refuses them, so they cost nothing and send nothing."""
     first_dropped: tuple[str, ...] = ()
     """The first few texts it would have dropped, for a person to read."""
 
@@ -76,10 +80,22 @@ class Replayed:
     cost_sent: float = 0.0
     cost_full: float = 0.0
     dropped: int = 0
+    """Messages that left the view by a compaction."""
+    read_first: int = 0
+    """How many of those a flush had read before."""
+    came_back: int = 0
+    """How many of those came back word for word when they were asked for."""
+    repaired: int = 0
+    """Messages that a provider would not have taken as they were, and those put between them."""
+    shortened: int = 0
+    """Messages of which less than the whole was shown: pruned, or set aside when they came."""
     saved_lines: int = 0
     summary: str = ""
     memories: tuple[str, ...] = ()
     problems: tuple[str, ...] = ()
+    """Every promise that was not kept, and what of the log could not be read."""
+    unread: int = 0
+    """How many of the problems are the log's own; they come first."""
     trimmed: Trimmed = field(default_factory=Trimmed)
 
     def to_json(self) -> dict[str, Json]:
@@ -120,19 +136,28 @@ def replay(
     strategy: str | None = None,
     format: WireFormat | None = None,
     model: Model | None = None,
+    for_model: str | None = None,
     dump: Dump | None = None,
 ) -> Replayed:
-    """Feed one conversation through an engine at ``home``."""
+    """Feed one conversation through an engine at ``home``.
+
+    ``model`` writes the summaries; ``for_model`` names the model that the requests are for, which
+    decides how tokens are counted and what is valid.
+    """
     clock = _LogClock(recorded)
     config: dict[str, Json] = {"context.window": window}
     if strategy is not None:
         config["compaction.strategy"] = strategy
     with open_engine(home, config=config, clock=clock, ids=_Numbers()) as engine:
-        others = _Others(make_budget(engine.settings, window=window).compact_at)
+        budget = make_budget(engine.settings, window=window)
+        family = family_of(for_model) if for_model else "default"
+        estimator = TokenEstimator(family, counter=find_counter(family))
+        others = _Others(budget, estimator, fixed=estimator.tools(recorded.tools))
         run = _Run(engine.session(SESSION), recorded, clock, others, dump)
         about: About = {
             "tools": recorded.tools,
             "format": format or recorded.format,
+            "model": for_model,
             "window": window,
             "summariser": model,
         }
@@ -192,10 +217,15 @@ class _Run:
         self._covered: set[str] = set()
         self._gone: set[str] = set()
         self._uncovered: set[str] = set()
-        self._task = next((each.text for each in recorded.messages if is_user(each)), None)
+        self._repaired: set[str] = set()
+        self._shortened: set[str] = set()
+        self._task = next((each.text for each in recorded.messages if is_user(each)), "")
+        self._task_as_sent = mend_unicode(self._task) if self._task.strip() else ""
         self._sent = _Meter()
         self._others = others
-        self._figures = Replayed(id=recorded.id, problems=recorded.problems)
+        self._figures = Replayed(
+            id=recorded.id, problems=recorded.problems, unread=len(recorded.problems)
+        )
         self.saved_lines = 0
 
     def go(self, about: About) -> None:
@@ -217,7 +247,7 @@ class _Run:
             prepared = self._session.prepare(**about)
         except IrreducibleContext as error:
             self._add(over_budget=1)
-            self._note(f"call {turn}: {error.message}")
+            self._note(f"call {turn}: {error.message} → {error.hint}")
             for record in flush_records(self._session.entries()):
                 self._covered |= set(record.covers) if record.outcome in COVERING else set()
             return
@@ -238,6 +268,7 @@ class _Run:
             match done:
                 case PruneDone():
                     self._add(prunes=1)
+                    self._shortened |= set(done.shortened)
                     self._tell("prune", turn, shortened=list(done.shortened))
                 case FlushDone():
                     self._add(flushes=1)
@@ -261,16 +292,14 @@ class _Run:
         if request.violations:
             self._add(invalid_views=1)
             self._note(f"call {turn}: {request.violations[0].rule}: {request.violations[0].text}")
-        if request.tokens > prepared.budget.compact_at:
+        if request.tokens > (most := prepared.budget.compact_at):
             self._add(over_budget=1)
-        missing = self._said.keys() - set(request.stands_for) - self._covered
-        self._uncovered |= missing
-        kept = self._task is None or any(self._task in text for text in _texts(request.messages))
-        self._figures = replace(
-            self._figures,
-            max_view_tokens=max(self._figures.max_view_tokens, request.tokens),
-            task_text_kept=self._figures.task_text_kept and kept,
-        )
+            self._note(f"call {turn}: the request has {request.tokens:,} tokens; {most:,} fit")
+        self._uncovered |= self._said.keys() - set(request.stands_for) - self._covered
+        self._repaired |= set(_repaired_in(request, turn))
+        self._check_task(turn, request)
+        largest = max(self._figures.max_view_tokens, request.tokens)
+        self._figures = replace(self._figures, max_view_tokens=largest)
         self._tell(
             "request",
             turn,
@@ -282,43 +311,80 @@ class _Run:
             stands_for=list(request.stands_for),
         )
 
+    def _check_task(self, turn: int, request: Request) -> None:
+        """The task text must be in every request; that it is lost is said once."""
+        task = self._task_as_sent
+        if not task or not self._figures.task_text_kept:
+            return
+        if not any(task in text for text in _texts(request.messages)):
+            self._figures = replace(self._figures, task_text_kept=False)
+            self._note(f"call {turn}: the task text is lost")
+
     def _tell(self, kind: str, turn: int, **told: Json) -> None:
         if self._dump is not None:
             self._dump({"kind": kind, "conversation": self._recorded.id, "turn": turn, **told})
 
     def result(self) -> Replayed:
-        summaries = [item for item in self._session.view().items if item.kind == "summary"]
+        items = self._session.view().items
+        summaries = [item for item in items if item.kind == "summary"]
+        self._shortened |= {id for item in items if item.shortened for id in item.stands_for}
+        lost = self._not_returned()
+        if self._uncovered:
+            self._note(f"{_messages(self._uncovered)} left the view without being read for memory")
+        if lost:
+            self._note(f"{_messages(lost)} cannot be expanded word for word")
         return replace(
             self._figures,
             uncovered_drops=len(self._uncovered),
-            expandable=self._can_be_expanded(),
+            expandable=not lost,
             tokens_sent=self._sent.tokens,
             cost_sent=self._sent.cost,
             tokens_full=self._others.full.tokens,
             cost_full=self._others.full.cost,
             dropped=len(self._gone),
+            read_first=len(self._gone - self._uncovered),
+            came_back=len(self._gone - lost),
+            repaired=len(self._repaired),
+            shortened=len(self._shortened),
             saved_lines=self.saved_lines,
             summary=summaries[-1].message.text if summaries else "",
             trimmed=self._others.trimmed(),
         )
 
-    def _can_be_expanded(self) -> bool:
-        """Whether everything said comes back as it was, also what left the view."""
-        for entry in sorted(self._gone)[:_ASKED_BACK]:
-            if self._session.expand(entry).message != self._said[entry]:
-                return False
-        return self._session.originals(self._said) == self._said
+    def _not_returned(self) -> set[str]:
+        """What does not come back as it was said; also what left the view is asked for."""
+        found = self._session.originals(self._said)
+        lost = {id for id, message in self._said.items() if found.get(id) != message}
+        for id in sorted(self._gone)[:_ASKED_BACK]:
+            if self._session.expand(id).message != self._said[id]:
+                lost.add(id)
+        return lost
+
+
+def _repaired_in(request: Request, turn: int) -> Iterator[str]:
+    """The entries that repair changed, and a name for each message that it put between them."""
+    for change in request.repairs:
+        if change.entries:
+            yield from change.entries
+        else:  # a last word is put behind another message each time, the others stay in place
+            yield f"{change.kind} {turn if change.kind == 'end' else change.index}"
+
+
+def _messages(entries: set[str]) -> str:
+    named = ", ".join(sorted(entries)[:_NAMED]) + (", …" if len(entries) > _NAMED else "")
+    return f"{len(entries):,} {'message' if len(entries) == 1 else 'messages'} ({named})"
 
 
 class _Others:
     """The same conversation without us: everything always, and plain trimming."""
 
-    def __init__(self, limit: int) -> None:
-        self._estimator = TokenEstimator()
-        self._limit = limit
+    def __init__(self, budget: Budget, estimator: TokenEstimator, *, fixed: int) -> None:
+        self._estimator = estimator
+        self._budget = budget
+        self._fixed = fixed
         self._blocks: list[Block] = []
-        self.full = _Prefix()
-        self._trim = _Prefix()
+        self.full = _Prefix(fixed)
+        self._trim = _Prefix(fixed)
         self._over = 0
         self._task_gone_at: int | None = None
         self._dropped: dict[int, None] = {}
@@ -328,19 +394,20 @@ class _Others:
         item = ViewItem(message=message, stands_for=(str(len(self._blocks)),))
         self._blocks.append(Block(item=item, tokens=tokens))
 
-    def ask(self, turn: int, task: str | None) -> None:
+    def ask(self, turn: int, task: str) -> None:
         self.full.send(self._blocks)
-        kept = plain_trim(self._blocks, self._limit)
-        self._trim.send(kept)
-        self._over += sum(block.tokens for block in kept) > self._limit
+        kept = plain_trim(self._blocks, self._budget.compact_at, fixed=self._fixed)
+        if self._fixed + sum(block.tokens for block in kept) > self._budget.window:
+            self._over += 1
+        else:
+            self._trim.send(kept)
         if len(kept) < len(self._blocks):
             stay = {block.entry for block in kept}
             self._dropped |= {
                 index: None for index, block in enumerate(self._blocks) if block.entry not in stay
             }
-            if self._task_gone_at is None and not any(
-                is_user(block.message) and block.message.text == task for block in kept
-            ):
+            sent = [block.message.text for block in kept if is_user(block.message)]
+            if task and task not in sent and self._task_gone_at is None:
                 self._task_gone_at = turn
 
     def trimmed(self) -> Trimmed:
@@ -357,18 +424,19 @@ class _Others:
 
 
 class _Prefix:
-    """Tokens and price of requests that are runs of the same blocks."""
+    """Tokens and price of requests that are runs of the same blocks, behind the same tools."""
 
-    def __init__(self) -> None:
-        self._last: Sequence[Block] = ()
+    def __init__(self, fixed: int) -> None:
+        self._fixed = fixed
+        self._last: Sequence[Block] | None = None
         self._prices = Prices()
         self.tokens = 0
         self.cost = 0.0
 
     def send(self, blocks: Sequence[Block]) -> None:
-        tokens = sum(block.tokens for block in blocks)
-        cached = 0
-        for before, now in zip(self._last, blocks, strict=False):
+        tokens = self._fixed + sum(block.tokens for block in blocks)
+        cached = self._fixed if self._last is not None else 0
+        for before, now in zip(self._last or (), blocks, strict=False):
             if before is not now:
                 break
             cached += now.tokens

@@ -23,7 +23,7 @@ from typing import Any, Final, TypeAlias
 
 from holdfast.context.accounting import Breakdown, Budget, Projection
 from holdfast.context.assembly import Request, assemble
-from holdfast.context.blocks import Block, is_user
+from holdfast.context.blocks import Block, is_system, is_user
 from holdfast.context.compaction import CompactionPlan, NoCompaction
 from holdfast.context.flush import COVERING, FlushPlan, NoFlush, flush_records
 from holdfast.context.pruning import Force, PrunePlan, plan_prune
@@ -166,7 +166,7 @@ class _Turn:
         for _ in range(_LAST_RESORTS):
             if measured.projected <= measured.budget.compact_at:
                 break
-            measured = self._prune(measured, self._plan_prune(measured, force="largest"))
+            measured = self._prune(measured, self._plan_shortening(measured))
             if measured.projected > measured.budget.compact_at:
                 measured, _ = self._compact(measured, "threshold", even_in_vain=True)
         return measured
@@ -210,7 +210,9 @@ class _Turn:
 
     # ── pruning ─────────────────────────────────────────────────────────────────────────────
 
-    def _plan_prune(self, measured: Measured, *, force: Force = "no") -> PrunePlan:
+    def _plan_prune(
+        self, measured: Measured, *, force: Force = "no", limit: int | None = None
+    ) -> PrunePlan:
         pinned = (block.entry for block in measured.blocks if block.item.kind == "pin")
         return plan_prune(
             measured.blocks,
@@ -220,8 +222,18 @@ class _Turn:
             price_text=self._measurer.estimator.text,
             cache_is_cold=self._is_cold(measured.look),
             force=force,
+            limit=limit,
             protected=frozenset(pinned),
         )
+
+    def _plan_shortening(self, measured: Measured) -> PrunePlan:
+        """Cut the largest blocks: to the first mark that can be reached, and no further."""
+        marks = (measured.budget.flush_at, measured.budget.hard_at, measured.budget.compact_at)
+        for mark in marks:
+            plan = self._plan_prune(measured, force="largest", limit=mark)
+            if measured.projected - plan.saved <= mark:
+                break
+        return plan
 
     def _is_cold(self, look: Look) -> bool:
         """Whether the provider has forgotten the prefix: nothing was asked for longer than ttl."""
@@ -279,8 +291,10 @@ class _Turn:
         if self._reason_to_compact(measured) == "threshold":
             plan = self._plan_prune(measured, force="needed")
             comfortable = (measured.budget.target + measured.budget.flush_at) // 2
-            if plan.shown and plan.tokens_after <= comfortable:
+            if plan.shown and measured.projected - plan.saved <= comfortable:
                 return self._prune(measured, plan)
+            if _has_a_giant(measured):  # cut it, before everything else leaves because of it
+                measured = self._prune(measured, self._plan_shortening(measured))
         for _ in range(_OTHERS):
             why = self._reason_to_compact(measured)
             if why is None:
@@ -346,6 +360,16 @@ class _Turn:
 
 
 _FLUSH_DUE: Final = "flush_at is reached"
+
+
+def _has_a_giant(measured: Measured) -> bool:
+    """Whether one message takes more than half of what all of them may have."""
+    room = measured.budget.compact_at - measured.immovable
+    return any(block.tokens > room // 2 for block in measured.blocks if not _is_fixed(block))
+
+
+def _is_fixed(block: Block) -> bool:
+    return is_system(block.message) or is_user(block.message)
 
 
 def _is_flushed(look: Look) -> bool:

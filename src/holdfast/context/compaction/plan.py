@@ -57,6 +57,8 @@ class _Situation:
     target: int
     before: int
     fixed: int
+    ceiling: int  # what a compaction must stay below, or the next one is due at once
+    least_summary: int  # tokens for it even if the target is full
     base: int  # tokens of the least summary: its first line and the config pins
     pins_cost: int
     language: Language
@@ -154,6 +156,8 @@ def _situation(
         target=budget.target if before > budget.target else before // 2,
         before=before,
         fixed=fixed,
+        ceiling=budget.flush_at,
+        least_summary=budget.compact_at // 10,
         base=whole,
         pins_cost=whole - least,
         language=language,
@@ -208,7 +212,7 @@ def _opening_of(tasks: Sequence[Task], previous: Previous | None) -> str | None:
 def _pinned(situation: _Situation, task: str | None, judge: Judge) -> set[int]:
     groups, spoken, target = situation.groups, situation.spoken, situation.target
     pinned = required_pins(groups, spoken)
-    fixed = situation.fixed + situation.base
+    fixed = situation.fixed + situation.base + situation.least_summary
     room = target - fixed - _least(situation, pinned)
     pinned |= task_pin(groups, spoken, task, target=target, room=room // 3)
     room = target - fixed - _least(situation, pinned)
@@ -228,7 +232,7 @@ def _cut(situation: _Situation, pinned: set[int], share: float, max_messages: in
     if not groups:
         return 0
     room = situation.target - situation.fixed - _least(situation, pinned)
-    room -= max(situation.base, summary_room(situation.target) + situation.pins_cost)
+    room -= max(situation.base, _summary_room(situation, pinned) + situation.pins_cost)
     room = int(room * share)
     most = max_messages // 2 if max_messages else len(groups) * 1_000
     cut = len(groups) - 1
@@ -248,7 +252,7 @@ def _kept(situation: _Situation, pinned: set[int], cut: int, max_messages: int) 
     groups, target = situation.groups, situation.target
     stays = pinned | set(range(cut, len(groups)))
     room = target - situation.fixed - sum(groups[index].tokens for index in stays)
-    room -= max(situation.base, summary_room(target) + situation.pins_cost)
+    room -= max(situation.base, _summary_room(situation, pinned) + situation.pins_cost)
     if room < target * _MUCH_UNUSED or max_messages:
         return set()
     kept: set[int] = set()
@@ -280,6 +284,14 @@ def summary_room(target: int) -> int:
     return min(target // 5, 2_000 + target // 50)
 
 
+def _summary_room(situation: _Situation, pinned: set[int]) -> int:
+    """The same, but not more than half of what pins and system text leave of the target, and
+    a few lines in any case."""
+    stays = sum(situation.groups[index].tokens for index in pinned)
+    free = situation.target - situation.fixed - stays
+    return min(summary_room(situation.target), max(situation.least_summary, free // 2))
+
+
 def _with_summary(plan: CompactionPlan, situation: _Situation) -> CompactionPlan | NoCompaction:
     replaced, base = plan.replaced, situation.base
     if base >= replaced:
@@ -287,8 +299,13 @@ def _with_summary(plan: CompactionPlan, situation: _Situation) -> CompactionPlan
             reason=f"nothing to gain: {replaced} tokens could leave, and the note about it "
             f"takes {base}"
         )
-    left = plan.target - plan.staying
-    wanted = min(summary_room(plan.target) + plan.pins_cost, left, replaced // 2)
+    # Pins and one large group may fill the target; a few lines are worth more than meeting it.
+    room = summary_room(plan.target)
+    left = max(
+        plan.target - plan.staying,
+        min(situation.least_summary, room, situation.ceiling - plan.staying),
+    )
+    wanted = min(room + plan.pins_cost, left, replaced // 2)
     total = max(base, wanted)
     after = plan.staying + total
     return replace(

@@ -46,12 +46,17 @@ _THING: Final = re.compile(
 )
 
 _OPENING: Final = re.compile(
-    r"^(?:我(?:觉得|感觉|认为|发现)?|其|它的?|哎呀?|嗯|哦|对了|说起来|那个|就是|而且|然后)[，, ]*"
+    r"^(?:我(?![们国校司方军俩辈等])(?:觉得|感觉|认为|发现)?|其(?![他它实次余中])|它(?!们)的?"
+    r"|哎呀?|嗯|哦|对了|说起来|那个|就是|而且|然后)[，, ]*"
 )
 _FILLER: Final = re.compile(
-    r"真的是?|真心|特别|非常|挺|超级|蛮|今年|呢|啊|呀|哦|嘛|吧(?=$|[，,；])|了(?=$|[，,；])|的(?=$|[，,；])"
+    r"(?<!天)真的是?|真心|特别(?!行政|是)|非常(?![规时])|挺(?![身拔立进])|超级(?!市)|(?<!野)蛮|今年"
+    r"|[呢啊呀哦嘛吧了的](?=$|[，,；])"
 )
-_IS: Final = re.compile(r"^(?P<what>[^，,。是]{1,8})是(?!做)")
+# Not where the word before makes one word of it: 不是, 还是, 但是.
+_IS: Final = re.compile(
+    r"^(?P<what>[^，,。是]{1,8})(?<![不还可但就要只总或于都也像正才算真先])是(?!做)"
+)
 _SAYS_ITSELF: Final = re.compile(
     r"^(?:年龄|岁数|规模|时间|邮箱地址|邮箱|学历|教育背景|性格)(?:是|为)"
 )
@@ -75,6 +80,11 @@ _DRIFT: Final = re.compile(
     r"天气|听说|不知道|好像|说起来|突然|真想|散步|不清楚|随便|可能吧|有点无聊"
 )
 _ASKS: Final = re.compile(r"[？?]\s*$|(?:吗|呢|么)[。！!]?\s*$")
+_QUESTION: Final = re.compile(r"[？?]\s*$|吗[。！!]?\s*$")
+_GO_ON: Final = re.compile(
+    r"^(?:好的?|行|那|请|麻烦|嗯|现在|你|[，, ]){0,4}"
+    r"(?:继续|接着|重试|下一[步个]|再[试来跑做]|开始(?:执行|运行|做|吧)|执行|运行)[^，,]{0,12}$"
+)
 _ASKS_WHAT: Final = re.compile(
     r"什么|怎么|哪[里个些儿]|多少|几[点个]|谁|为什么|能不能|可不可以|是不是|要不要"
 )
@@ -93,18 +103,22 @@ class _Said:
     kind: RetainKind
 
 
-def chinese_pieces(turns: Sequence[Turn]) -> list[Piece]:
-    """What could be written of these turns; a repetition adds its source to the first."""
+def chinese_pieces(turns: Sequence[Turn], *, open_from: int = 0) -> list[Piece]:
+    """What could be written of these turns; a repetition adds its source to the first.
+
+    A question to the assistant counts only in turns from the place ``open_from`` on.
+    """
     known = _names_of(turns)
+    answered = any(turn.role != "user" for turn in turns)  # else these are notes: packed densely
     pieces: list[Piece] = []
     seen: dict[tuple[str, frozenset[str], bool], list[tuple[int, frozenset[str]]]] = {}
     for turn in turns:
-        for said in _said(turn, known):
+        for said in _said(turn, known, is_open=turn.place >= open_from):
             alike = seen.setdefault((said.who, *_decisive(said.value)), [])
             same = _same(said.value, alike)
             if same is None:
                 alike.append((len(pieces), _pairs(said.value)))
-                pieces.append(_piece(said))
+                pieces.append(_piece(said, topical=answered))
             elif turn.entry not in pieces[same].sources:
                 pieces[same] = _said_again(pieces[same], said)
     return pieces
@@ -119,7 +133,7 @@ def _said_again(piece: Piece, said: _Said) -> Piece:
     )
 
 
-def _piece(said: _Said) -> Piece:
+def _piece(said: _Said, *, topical: bool) -> Piece:
     turn = said.turn
     return Piece(
         text=said.value,
@@ -132,7 +146,19 @@ def _piece(said: _Said) -> Piece:
         order=said.order,
         at=turn.at,
         must=said.must,
+        # What is said of somebody belongs together; what a speaker says on his own does not.
+        topic=_topic(said.value) if topical and said.who == turn.speaker else None,
     )
+
+
+_TOPIC: Final = re.compile(r"[A-Za-z][A-Za-z0-9_-]{2,30}|(?=([\u3400-\u9fff]{2}))")
+_COMMON: Final = frozenset("的了是我你他她在和有不就都也一个这那们要会")
+
+
+def _topic(value: str) -> frozenset[str]:
+    """Words that say what a value is about: names, and pairs of characters."""
+    found = (one[1] or one[0].lower() for one in _TOPIC.finditer(value))
+    return frozenset(word for word in found if word and _COMMON.isdisjoint(word))
 
 
 # ── of whom ─────────────────────────────────────────────────────────────────────────────────
@@ -181,7 +207,7 @@ def _whom(sentence: str, turn: Turn, known: dict[str, str]) -> tuple[str, str]:
 # ── what ────────────────────────────────────────────────────────────────────────────────────
 
 
-def _said(turn: Turn, known: dict[str, str]) -> list[_Said]:
+def _said(turn: Turn, known: dict[str, str], *, is_open: bool) -> list[_Said]:
     parts = _parts(turn.text)
     bonus_of = bonuses([sentence for sentence, _ in parts], turn)
     found = []
@@ -191,15 +217,15 @@ def _said(turn: Turn, known: dict[str, str]) -> list[_Said]:
         must = bonus >= KEEP
         who, said = _whom(sentence, turn, known)
         value = _as_said(sentence) if must else _shorter(said, turn.at.date())
-        worth = _worth(sentence + ending, turn) + min(0.6, bonus / 5)
-        if value and len(value) <= _WIDEST and worth > 0:
+        worth = _worth(sentence + ending, turn, is_open=is_open) + min(0.6, bonus / 5)
+        if value and len(value) <= _WIDEST and (must or worth > 0):
             found.append(
                 _Said(
                     who=turn.speaker if must else who,
                     value=value,
                     turn=turn,
                     order=order,
-                    worth=min(1.0, worth),
+                    worth=max(0.1, min(1.0, worth)),
                     must=must,
                     kind=_kind(sentence, turn),
                 )
@@ -274,7 +300,10 @@ def _date_of(said: str, today: date) -> str:
 # ── how much ────────────────────────────────────────────────────────────────────────────────
 
 
-def _worth(said: str, turn: Turn) -> float:
+def _worth(said: str, turn: Turn, *, is_open: bool) -> float:
+    asks = turn.role == "user" and _QUESTION.search(said) is not None
+    if (asks and not is_open) or _GO_ON.match(said.rstrip("。！!")):
+        return -1.0
     worth = 0.3
     worth += 0.35 if _FACT.search(said) else 0.0
     worth += 0.3 if _LIKING.search(said) else 0.0
@@ -284,7 +313,7 @@ def _worth(said: str, turn: Turn) -> float:
         worth -= 0.7
     if _DRIFT.search(said):
         worth -= 0.5
-    if _ASKS.search(said) or _ASKS_WHAT.search(said):
+    if not asks and (_ASKS.search(said) or _ASKS_WHAT.search(said)):
         worth -= 0.6
     if len(said) < 5:
         worth -= 0.3

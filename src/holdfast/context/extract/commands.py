@@ -25,6 +25,7 @@ __all__ = [
     "edited_files",
     "failed",
     "installed",
+    "may_test",
     "missing_modules",
     "sampled",
     "test_result",
@@ -167,11 +168,23 @@ _RUNNER_NAME: Final = re.compile(
 _RESULTS: Final = re.compile(
     r"={2,} ?((?:\d+ (?:passed|failed|errors?|skipped|xfailed|xpassed|warnings?|deselected)"
     r"(?:, )?)+[^\n=]{0,30}?) ?={2,}"
-    r"|^((?:\d+ (?:passed|failed|errors?|skipped)(?:, )?)+ in [\d.]+s)"
+    r"|^[ \t]{0,8}((?:Tests {1,4})?(?:\d{1,9} (?:passed|failed|errors?|skipped|passing|failing"
+    r"|pending|warnings?|deselected|xfailed|xpassed)(?:, | \| )?){1,8}"
+    r"(?: in [\d.]{1,12} ?s(?:econds)?| \([^\n()]{1,20}\))?)[ \t.]{0,4}$"
+    r"|^(\d{1,9} examples?, \d{1,9} failures?[^\n]{0,40})"
+    r"|^(?:\[\w{1,8}\] )?(Tests run: \d{1,9}, Failures: \d{1,9}[^\n]{0,60})"
+    r"|((?:通过|失败|跳过)[:： ]{0,3}\d{1,9} ?个?[，,；; ]{1,3}"
+    r"(?:通过|失败|跳过)[:： ]{0,3}\d{1,9})"
+    r"|(\d{1,9} ?[个项条]?(?:测试)?(?:通过|失败)[，,；; ]{1,3}"
+    r"\d{1,9} ?[个项条]?(?:测试)?(?:通过|失败))"
     r"|(No module named '?pytest'?)"
     r"|^(FAILED \([^\n)]{1,80}\))|^(Ran \d+ tests? in [\d.]+s)|^(test result: [^\n]{1,120})"
     r"|^(Tests: +[^\n]{1,100})|^(ok\s+\S+\s+[\d.]+s)|^(FAIL\s+\S+)|(no tests ran)",
     re.MULTILINE,
+)
+_READS_ONLY: Final = re.compile(
+    r"\s{0,9}(?:cd [^\n;&|]{1,200}&&\s{0,4})?"
+    r"(?:cat|less|more|head|tail|grep|rg|git|sed|awk|find|ls|echo|curl)\b"
 )
 _PIPE: Final = re.compile(r"\s*(?:2>(?:&1)?|>\s?/dev/null)\s*$")
 
@@ -184,6 +197,11 @@ def test_runner(command: str) -> tuple[str, str] | None:
             name = _RUNNER_NAME.search(started)
             return (name[0] if name else started.split()[0]), " ".join(started.split())
     return None
+
+
+def may_test(command: str) -> bool:
+    """Whether a command of an unknown kind can have run tests: not if it only shows something."""
+    return _READS_ONLY.match(command) is None
 
 
 def _in_heredoc(command: str, at: int) -> bool:

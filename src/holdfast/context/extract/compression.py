@@ -16,6 +16,8 @@ from datetime import date, timedelta
 from functools import lru_cache
 from typing import Final
 
+from holdfast.context.extract.heard import UNNAMED
+
 __all__ = ["compress", "dated"]
 
 
@@ -101,7 +103,7 @@ def _forms(name: str) -> list[str]:
 
 
 def _about_speaker(text: str, others: Sequence[str]) -> str:
-    if len(others) == 1 and others[0] not in _UNNAMED and _FIRST.match(text):
+    if len(others) == 1 and others[0] not in UNNAMED and _FIRST.match(text):
         text = _YOU.sub(others[0], _YOUR.sub(f"{others[0]}'s", text))
     text = _MY.sub("", text)
     if found := _I_WILL.match(text):
@@ -109,8 +111,6 @@ def _about_speaker(text: str, others: Sequence[str]) -> str:
     found = _SUBJECT.match(text)
     return text[found.end() :] if found else text
 
-
-_UNNAMED: Final = frozenset({"user", "assistant", "用户", "助手"})
 
 # ── days ────────────────────────────────────────────────────────────────────────────────────
 

@@ -12,12 +12,13 @@ from typing import Final
 
 from holdfast.context.extract.clauses import Clause, clauses
 from holdfast.context.extract.compression import compress
-from holdfast.context.extract.heard import Turn
+from holdfast.context.extract.heard import UNNAMED, Turn
 from holdfast.context.extract.packing import Piece
 from holdfast.context.extract.scoring import (
     KEEP,
     Statistics,
     bonuses,
+    is_exact,
     is_opinion,
     is_past,
     is_story,
@@ -25,6 +26,7 @@ from holdfast.context.extract.scoring import (
     score,
 )
 from holdfast.context.extract.words import content_words
+from holdfast.importance import is_constraint
 from holdfast.retain import RetainKind
 from holdfast.text import cut
 
@@ -36,8 +38,11 @@ _MOST_CLAUSES: Final = 60  # of one turn
 _UNREAD: Final = 1_000
 
 
-def english_pieces(turns: Sequence[Turn]) -> list[Piece]:
-    """What could be written of these turns, in their order."""
+def english_pieces(turns: Sequence[Turn], *, open_from: int = 0) -> list[Piece]:
+    """What could be written of these turns, in their order.
+
+    A question to the assistant counts only in turns from the place ``open_from`` on.
+    """
     statistics = Statistics(turns)
     speakers = list(dict.fromkeys(turn.speaker for turn in turns))
     found: list[Piece] = []
@@ -45,10 +50,33 @@ def english_pieces(turns: Sequence[Turn]) -> list[Piece]:
     for index, turn in enumerate(turns):
         others = [name for name in speakers if name != turn.speaker]
         said = clauses(turn.text)
+        if turn.role == "user" and turn.place < open_from:
+            said = _without_questions(said)
         last = index >= len(turns) - 2
         found += _pieces_of(turn, said, index, statistics, others, asked=asked, last=last)
         asked = any(clause.is_question for clause in said)
     return found
+
+
+def _without_questions(said: Sequence[Clause]) -> list[Clause]:
+    """The clauses that tell something; a request with exact figures in it does, however put."""
+    asking = {clause.sentence for clause in said if clause.is_question}
+    return [
+        clause
+        for clause in said
+        if clause.sentence not in asking
+        or not (clause.is_question or _ASKS.match(clause.text))
+        or (_REQUESTS.match(clause.text) and is_exact(clause.text))
+        or is_constraint(clause.text)
+    ]
+
+
+_ASKS: Final = re.compile(
+    r"(?:(?:and|but|so|or|then|also|hey|hi|ok|okay|well|now)[, ]+){0,3}(?:what|who|whom|whose|when"
+    r"|where|why|how|which|do|does|did|is|are|was|were|has|have|can|could|would|will|should)\b",
+    re.IGNORECASE,
+)
+_REQUESTS: Final = re.compile(r"(?:please )?(?:can|could|would|will) you\b", re.IGNORECASE)
 
 
 def _pieces_of(
@@ -110,6 +138,7 @@ def _piece(
         order=order,
         at=turn.at,
         must=must,
+        topic=frozenset(content_words(text)) if turn.speaker in UNNAMED else None,
     )
 
 

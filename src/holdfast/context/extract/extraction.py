@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Final
 
 from holdfast.context.extract.chinese import chinese_pieces
@@ -23,20 +24,21 @@ from holdfast.context.extract.heard import (
     Turn,
     exchanges,
     is_chinese,
+    open_from,
 )
 from holdfast.context.extract.packing import Line, Packing, Piece, pack
-from holdfast.context.extract.records import record_pieces
+from holdfast.context.extract.records import ENDED, TESTS, record_pieces
 from holdfast.context.extract.words import content_words
 from holdfast.retain import RetainKind, RetainLine, visible_line
 from holdfast.text import cut, normalise
-from holdfast.types import Text, ToolCall, ToolResult
+from holdfast.types import Message, Text, ToolCall, ToolResult
 
 __all__ = ["extract", "key_clauses"]
 
 _ENGLISH: Final = Packing(width=160, join="; ", thrift=0.85, reach=6)
 _CHINESE: Final = Packing(width=120, join="；", thrift=1.0, reach=1_000_000)
 _RECORDS: Final = 20  # lines of one extraction, whatever the share
-_FLOOR: Final = 240  # characters that even a short conversation may fill
+_FLOOR: Final = 400  # characters that even a short conversation may fill
 _WIDEST: Final = 240
 _TEMPLATE: Final = 60  # characters; a shorter sentence said twice was meant twice
 
@@ -133,19 +135,28 @@ def _material(heard: Sequence[Heard], language: str | None) -> _Material:
     turns = [turn for part in parts for turn in part.turns]
     chinese = [turn for turn in turns if is_chinese(turn.text)]
     english = [turn for turn in turns if not is_chinese(turn.text)]
-    support = _Support(heard)
+    support, unanswered = _Support(heard), open_from(turns)
     return _Material(
         records=support.judged(_once(_records(parts))),
-        chinese=support.judged(_once(chinese_pieces(chinese))),
+        chinese=support.judged(_once(chinese_pieces(chinese, open_from=unanswered))),
         chinese_turns=chinese,
-        english=support.judged(_once(english_pieces(english))),
+        english=support.judged(_once(english_pieces(english, open_from=unanswered))),
         english_turns=english,
     )
 
 
 def _speak_chinese(heard: Sequence[Heard]) -> bool:
-    users = (one.message.text[:200] for one in heard if one.message.role == "user")
-    return is_chinese(" ".join(text for text, _ in zip(users, range(20), strict=False)))
+    """By what the users say, whatever their tools return; without users by who else speaks."""
+    for role in ("user", "assistant"):
+        said = (_beginning(one.message) for one in heard if one.message.role == role)
+        if words := " ".join(islice((text for text in said if text), 20)):
+            return is_chinese(words)
+    return False
+
+
+def _beginning(message: Message) -> str:
+    texts = (part.text for part in message.parts if isinstance(part, Text))
+    return next((text[:80] for text in texts if text.strip()), "")
 
 
 def _records(parts: Sequence[Exchange]) -> list[Piece]:
@@ -159,7 +170,17 @@ def _records(parts: Sequence[Exchange]) -> list[Piece]:
     kept: list[Piece] = []
     for rank in range(_RECORDS):
         kept += [pieces[rank] for pieces in reversed(found) if rank < len(pieces)]
-    return kept[:_RECORDS]
+    return _last_tests(kept)[:_RECORDS]
+
+
+def _last_tests(pieces: Sequence[Piece]) -> list[Piece]:
+    """The pieces with the last result of each test command only: the earlier ones are over."""
+    last: dict[str, int] = {}
+    for piece in pieces:
+        if piece.entity == TESTS:
+            command = piece.text.split(ENDED)[0]
+            last[command] = max(piece.place, last.get(command, piece.place))
+    return [p for p in pieces if p.entity != TESTS or p.place == last[p.text.split(ENDED)[0]]]
 
 
 def _once(pieces: Sequence[Piece]) -> list[Piece]:

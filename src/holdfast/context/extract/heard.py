@@ -19,7 +19,17 @@ from holdfast.retain import RetainKind, RetainLine, Trust
 from holdfast.text import cut, cut_tail
 from holdfast.types import Message, Text, ToolCall, ToolResult
 
-__all__ = ["Exchange", "Extraction", "Heard", "KeyClause", "Turn", "exchanges", "is_chinese"]
+__all__ = [
+    "UNNAMED",
+    "Exchange",
+    "Extraction",
+    "Heard",
+    "KeyClause",
+    "Turn",
+    "exchanges",
+    "is_chinese",
+    "open_from",
+]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,7 +107,7 @@ def exchanges(heard: Sequence[Heard], *, chinese: bool) -> list[Exchange]:
     limit = max(_LEAST, min(_MOST, _TOTAL // max(1, len(heard))))
     parts: list[list[Heard]] = []
     for one in heard:
-        if not parts or (one.message.role == "user" and _speech(one.message)):
+        if not parts or _begins(one.message):
             parts.append([])
         parts[-1].append(one)
     found: list[Exchange] = []
@@ -133,14 +143,31 @@ def _turn(one: Heard, place: int, text: str, is_run: bool, chinese: bool) -> Tur
     )
 
 
+UNNAMED: Final = frozenset({"user", "assistant", "用户", "助手"})
+
+
 def _unnamed(role: str, chinese: bool) -> str:
     if chinese:
         return "用户" if role == "user" else "助手"
     return role
 
 
-def _speech(message: Message) -> bool:
-    return any(isinstance(part, Text) and part.text.strip() for part in message.parts)
+def open_from(turns: Sequence[Turn]) -> int:
+    """The place from which questions of the user are still open: behind the last answer.
+
+    0 where people with names speak to each other: there a question is part of the talk.
+    """
+    if not any(turn.speaker in UNNAMED for turn in turns):
+        return 0
+    answered = [turn.place for turn in turns if turn.role != "user"]
+    asked = [turn.place for turn in turns if turn.role == "user"]
+    return max([*answered, *asked[-1:]], default=0)
+
+
+def _begins(message: Message) -> bool:
+    """Whether the user speaks; what a harness says beside a result goes with the call."""
+    speaks = any(isinstance(part, Text) and part.text.strip() for part in message.parts)
+    return message.role == "user" and speaks and not message.tool_results
 
 
 def _spoken(message: Message, limit: int) -> str:

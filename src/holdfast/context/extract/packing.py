@@ -37,6 +37,7 @@ class Piece:
     order: int
     at: datetime
     must: bool = False
+    topic: frozenset[str] | None = None  # shares a line only with what it has a word in common
 
 
 @dataclass(slots=True, kw_only=True)
@@ -132,6 +133,13 @@ class _Shelf:
                 continue
             away = max(abs(piece.place - other.place) for other in line.pieces)
             same_day = line.pieces[0].at.date() == piece.at.date()
-            if away < least and same_day:
+            if away < least and same_day and any(_akin(piece, other) for other in line.pieces):
                 nearest, least = line, away
         return nearest
+
+
+def _akin(piece: Piece, other: Piece) -> bool:
+    """Whether two pieces may stand side by side: no topic, one entry, or a word in common."""
+    if piece.topic is None or other.topic is None or piece.sources[0] in other.sources:
+        return True
+    return not piece.topic.isdisjoint(other.topic)

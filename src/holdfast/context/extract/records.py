@@ -25,6 +25,7 @@ from holdfast.context.extract.commands import (
     edited_files,
     failed,
     installed,
+    may_test,
     missing_modules,
     test_result,
     test_runner,
@@ -37,7 +38,10 @@ from holdfast.retain import RetainKind, Trust
 from holdfast.text import cut
 from holdfast.types import Text, ToolCall
 
-__all__ = ["record_pieces"]
+__all__ = ["ENDED", "TESTS", "record_pieces"]
+
+TESTS: Final = "tests"
+ENDED: Final = " → "  # between a command and how it ended
 
 _MOST: Final = 20
 _WIDEST: Final = 220
@@ -175,18 +179,31 @@ def _files(records: _Records, steps: Sequence[_Step]) -> None:
 
 
 def _tests(records: _Records, steps: Sequence[_Step]) -> None:
-    """Per runner the last run that said how it ended."""
+    """Per runner the last run that said how it ended; whatever the tool is called."""
     last: dict[str, tuple[str, str, _Step]] = {}
     for step in steps:
-        run = test_runner(command_of(arguments_of(step.call)))
+        run = _tested_by(step.call)
         if run is not None and (result := test_result(step.output)):
             last.pop(run[0], None)
             last[run[0]] = (run[1], result, step)
     for started, result, step in list(last.values())[-3:]:
         records.add(
-            "W", "tests", f"{started} → {result}",
+            "W", TESTS, f"{started}{ENDED}{result}",
             sources=step.sources, at=step.heard.at, worth=0.85,
         )  # fmt: skip
+
+
+def _tested_by(call: ToolCall) -> tuple[str, str] | None:
+    """The runner and how it was started; of another tool, its name and its first argument."""
+    given = arguments_of(call)
+    command = command_of(given)
+    if (run := test_runner(command)) is not None:
+        return run
+    if not (may_test(command) and may_test(call.name)) or edited_files(call):
+        return None
+    first = command or next((value for value in given.values() if isinstance(value, str)), "")
+    shown = cut(" ".join(first.split()), 80)
+    return call.name, shown if command else f"{call.name} {shown}".strip()
 
 
 def _environment(records: _Records, steps: Sequence[_Step]) -> None:

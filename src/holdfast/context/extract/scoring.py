@@ -22,6 +22,7 @@ __all__ = [
     "KEEP",
     "Statistics",
     "bonuses",
+    "is_exact",
     "is_opinion",
     "is_past",
     "is_story",
@@ -221,9 +222,16 @@ def _by_role(clause: Clause, turn: Turn) -> float:
         return (
             -0.7 - 2.0 * bool(_SERVICE.match(clause.text)) - 0.8 * bool(_LABEL.match(clause.text))
         )
-    if clause.is_question or _EXACT.search(clause.text) is None:
-        return 0.0
-    return 0.8 if _IDENTIFIER.search(clause.text) else 0.0
+    if clause.opens and _GO_ON.match(clause.text):
+        return -2.0
+    return 0.8 if not clause.is_question and is_exact(clause.text) else 0.0
+
+
+_GO_ON: Final = _of(
+    r"(?:(?:ok|okay|please|now|then|great|good|yes|thanks)[,.! ]+){0,3}"
+    r"(?:continue|go on|go ahead|proceed|carry on|keep going|next(?: step)?|try again|retry)\b"
+    r".{0,30}$"
+)
 
 
 _AT_ONCE: Final = 6_000
@@ -265,6 +273,11 @@ def _bonus(text: str, turn: Turn) -> float:
     if asks_to_remember(text) or is_constraint(text) or is_correction(text):
         return KEEP
     return 1.5 if is_decision(text) else 0.0
+
+
+def is_exact(text: str) -> bool:
+    """Whether a text names something letter for letter: a code, an address, a path."""
+    return _EXACT.search(text) is not None and _IDENTIFIER.search(text) is not None
 
 
 def is_opinion(text: str) -> bool:

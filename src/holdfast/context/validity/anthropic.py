@@ -325,7 +325,7 @@ ANTHROPIC_RULES: Final = (
     ),
     Rule(
         id="A5",
-        says="ids of calls match the pattern and are unique in their message",
+        says="ids of calls match the pattern and are unique in the request",
         error="messages.1.content.0.tool_use.id: String should match pattern '^[a-zA-Z0-9_-]+$'",
         check=a5,
     ),

@@ -147,8 +147,8 @@ def a4(request: Request) -> Iterator[Found]:
 
 def a5(request: Request) -> Iterator[Found]:
     caps = request.caps
+    seen: set[str] = set()
     for index, message in dict_messages(request):
-        seen: set[str] = set()
         for at, block in of_type(message, "tool_use", "tool_result"):
             is_call = block.get("type") == "tool_use"
             value = block.get("id" if is_call else "tool_use_id")

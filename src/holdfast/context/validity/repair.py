@@ -136,6 +136,7 @@ class _Walk:
         self._behind: list[ViewItem] = []  # texts that wait until the group is closed
         self._carried: tuple[str, ...] = ()  # entries of messages left out before the first
         self._names: dict[str, str] = {}  # of all calls so far
+        self._taken: set[str] = set()  # ids that must not be used again
         self._results: dict[str, ToolResult | None] = {}  # None: none came in time
         self._index = 0
 
@@ -174,7 +175,9 @@ class _Walk:
 
     def _take_assistant(self, item: ViewItem) -> None:
         self._close()
-        calls = _calls_of(item.message, self.target)
+        if self.target.format == "openai":
+            self._taken = set()  # an id may come again in a later message
+        calls = _calls_of(item.message, self.target, self._taken)
         parts = _with_sent_ids(item.message.parts, calls)
         if parts is not item.message.parts:
             self._note("id", item)
@@ -372,14 +375,13 @@ def _result_message(call: _Call, result: ToolResult) -> Message:
 # ── ids ─────────────────────────────────────────────────────────────────────────────────────
 
 
-def _calls_of(message: Message, target: Target) -> list[_Call]:
+def _calls_of(message: Message, target: Target, taken: set[str]) -> list[_Call]:
     """The calls of an assistant message, each with the id it is sent with.
 
-    Ids the provider takes stay, the others are derived from what they were: the same in every
-    request, different within one message, where alone it matters.
+    Ids the provider takes stay, the others are derived from what they were and from how many
+    like them are ``taken``: the same in every request that begins the same way.
     """
     calls: list[_Call] = []
-    taken: set[str] = set()
     repeated: list[_Call] = []
     for part in message.parts:
         if (call := _call_of(part, target)) is None:
