@@ -10,8 +10,8 @@ from holdfast.context.flush import (
     FlushRecord,
     NoFlush,
     covered_by,
+    entry_hash,
     flush_records,
-    input_hash,
     lease_of,
     plan_flush,
 )
@@ -82,7 +82,8 @@ def test_a_record_whose_hash_is_not_that_of_the_entries_covers_nothing() -> None
     record = ended(made, 2)
     other = [replace(entries[0], data=Message.of("user", "something else").to_json()), record]
     assert isinstance(plan(other, {"e1"}), FlushPlan)
-    assert covered_by(flush_records([record]), {}) == {"e1"}
+    assert covered_by(flush_records([record]), other) == set()
+    assert covered_by(flush_records([record]), entries) == {"e1"}
 
 
 def test_a_lease_keeps_others_away_until_its_deadline() -> None:
@@ -108,19 +109,19 @@ def test_of_two_leases_the_first_holds_and_an_ended_one_does_not() -> None:
             owner=owner,
             attempt=attempt,
             mode="rules",
-            covers=(),
-            input="",
+            covers=("e1", "e2"),
+            hashes=("", ""),
             deadline=NOW + timedelta(seconds=30) if outcome == "flushing" else None,
         )
 
     both = [record("a", "flushing"), record("b", "flushing")]
-    found = lease_of(both, GENESIS, NOW)
+    found = lease_of(both, ["e2"], NOW)
     assert found is not None
     assert found.owner == "a"
-    over = lease_of([*both, record("a", "failed")], GENESIS, NOW)
+    over = lease_of([*both, record("a", "failed")], ["e2"], NOW)
     assert over is not None
     assert over.owner == "b"
-    assert lease_of(both, "another cycle", NOW) is None
+    assert lease_of(both, ["other entries"], NOW) is None
 
 
 def test_a_record_comes_back_from_its_entry() -> None:
@@ -141,8 +142,19 @@ def test_a_strange_flush_entry_proves_nothing() -> None:
     assert flush_records(strange) == []
 
 
-def test_the_hash_depends_on_every_entry_and_its_order() -> None:
+def test_the_hash_depends_on_the_entry_and_its_id() -> None:
     one, two = entry(1), entry(2)
-    hashes = {input_hash(each) for each in ([one], [two], [one, two], [two, one], [])}
-    assert len(hashes) == 5
-    assert input_hash([entry(3, "\ud800")])  # a lone surrogate is no reason to fail
+    assert len({entry_hash(one), entry_hash(two), entry_hash(replace(one, id="e2"))}) == 3
+    assert entry_hash(entry(3, "\ud800"))  # a lone surrogate is no reason to fail
+
+
+def test_after_so_many_failures_nobody_tries_again_who_need_not() -> None:
+    entries = [entry(1)]
+    for number in range(2, 5):
+        made = plan(entries, {"e1"})
+        assert isinstance(made, FlushPlan)
+        entries.append(ended(made, number, "failed", reason="x"))
+    tired = plan(entries, {"e1"}, attempts=3)
+    assert isinstance(tired, NoFlush)
+    assert "failed" in tired.reason
+    assert isinstance(plan(entries, {"e1"}), FlushPlan), "whoever must, does"

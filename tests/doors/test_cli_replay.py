@@ -4,12 +4,20 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
+import sys
+from contextlib import ExitStack, redirect_stderr, redirect_stdout
+from io import StringIO
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
+from holdfast.cli import main
 from holdfast.engine.facade import open_engine
 from holdfast.formats import to_anthropic, to_openai
 from holdfast.testing.corpus import conversation
+from holdfast.text import columns
+from holdfast.types import Message
 from tests.doors.command import Run, holdfast
 
 FIELDS = [
@@ -31,23 +39,67 @@ FIELDS = [
 ]
 
 
-def run(*arguments: str, home: Path | None = None, expect: int = 0, stdin: str = "") -> Run:
-    done = holdfast(home or Path("unused-home"), *arguments, stdin=stdin)
-    assert done.code == expect, done.err
+def run(
+    *arguments: str,
+    home: Path | None = None,
+    expect: int = 0,
+    stdin: str = "",
+    environ: dict[str, str] | None = None,
+) -> Run:
+    """The command in this process: most of the time of a new one is spent on its start."""
+    out, err, code = StringIO(), StringIO(), 0
+    with ExitStack() as stack:
+        stack.enter_context(patch.object(sys, "argv", _line(home, *arguments)))
+        stack.enter_context(patch.object(sys, "stdin", StringIO(stdin)))
+        stack.enter_context(patch.dict(os.environ, {"COLUMNS": "120", **(environ or {})}))
+        stack.enter_context(redirect_stdout(out))
+        stack.enter_context(redirect_stderr(err))
+        try:
+            main()
+        except SystemExit as left:
+            code = left.code if isinstance(left.code, int) else 0
+    assert code == expect, err.getvalue()
+    return Run(code, out.getvalue(), err.getvalue())
+
+
+def _line(home: Path | None, *arguments: str) -> list[str]:
+    return ["holdfast", "--home", str(home or "unused-home"), *arguments]
+
+
+def program(
+    *arguments: str, home: Path | None = None, stdin: str = "", encoding: str = "utf-8"
+) -> Run:
+    """The command in a process of its own, where that may make a difference."""
+    environ = {"PYTHONIOENCODING": encoding}
+    place = home or Path("unused-home")
+    done = holdfast(place, *arguments, stdin=stdin, environ=environ)
+    assert done.code == 0, done.err
     return done
 
 
-def messages(seed: int) -> list[dict[str, Any]]:
-    said = [message for each in range(seed, seed + 5) for message in conversation(each, 8)]
-    return to_openai(said)
+def said(seed: int) -> list[Message]:
+    """Some thirty messages, a few of them long: twice what fits in a window of 6,000."""
+    return [message for each in range(seed, seed + 3) for message in conversation(each, 4)]
 
 
 def write_log(path: Path, conversations: int = 2) -> Path:
     lines = [
-        json.dumps({"id": f"c{n}", "messages": messages(10 * n)}) for n in range(conversations)
+        json.dumps({"id": f"c{n}", "messages": to_openai(said(3 + 7 * n))})
+        for n in range(conversations)
     ]
     path.write_text("\n".join(lines) + "\n")
     return path
+
+
+def write_one(path: Path, *messages: dict[str, Any]) -> Path:
+    path.write_text(json.dumps({"id": "one", "messages": messages}) + "\n")
+    return path
+
+
+def row(page: str, begins: str) -> list[str]:
+    """The figures of a row of the page."""
+    (line,) = (line for line in page.splitlines() if line.startswith(begins))
+    return line.removeprefix(begins).replace(" %", "%").split()
 
 
 def json_lines(text: str) -> list[dict[str, Any]]:
@@ -56,7 +108,7 @@ def json_lines(text: str) -> list[dict[str, Any]]:
 
 def test_one_line_per_conversation_and_the_sums_last(tmp_path: Path) -> None:
     log = write_log(tmp_path / "log.jsonl")
-    done = run("replay", str(log), "--window", "6000", "--json")
+    done = program("replay", str(log), "--window", "6000", "--json")
     first, second, sums = done.lines
     assert list(first) == FIELDS
     assert [first["id"], second["id"]] == ["c0", "c1"]
@@ -71,7 +123,7 @@ def test_one_line_per_conversation_and_the_sums_last(tmp_path: Path) -> None:
 def test_the_dump_can_be_checked_without_our_code(tmp_path: Path) -> None:
     log = write_log(tmp_path / "log.jsonl")
     out = tmp_path / "dump.jsonl"
-    done = run("replay", str(log), "--window", "6000", "--dump", str(out), "--json")
+    done = run("replay", str(log), "--window", "6000", "--dump", str(out), "--jobs", "1", "--json")
     *_, sums = done.lines
     told = json_lines(out.read_text())
     requests = [line for line in told if line["kind"] == "request"]
@@ -85,7 +137,10 @@ def test_the_dump_can_be_checked_without_our_code(tmp_path: Path) -> None:
             covered |= set(line["covers"])
         elif line["kind"] == "compaction":
             assert set(line["dropped"]) <= covered
+        elif line["kind"] == "prune":
+            assert line["shortened"]
         else:
+            assert line["kind"] == "request"
             assert line["tokens"] <= 4_500
             assert line["format"] == "openai"
             assert line["messages"][0]["role"] == "system"
@@ -93,10 +148,11 @@ def test_the_dump_can_be_checked_without_our_code(tmp_path: Path) -> None:
 
 def test_the_page_compares_with_plain_trimming(tmp_path: Path) -> None:
     log = write_log(tmp_path / "log.jsonl")
-    page = run("replay", str(log), "--window", "6000").out
+    page = program("replay", str(log), "--window", "6000").out
     for words in (
         "plain trimming",
-        "saved to memory first",
+        "read for memory first, then compacted",
+        "lines written to memory",
         "lose their task text",
         "What trimming forgets first",
         "What is in memory afterwards",
@@ -108,8 +164,9 @@ def test_the_page_compares_with_plain_trimming(tmp_path: Path) -> None:
 
 def test_a_log_that_fits_is_left_alone_and_says_so(tmp_path: Path) -> None:
     log = write_log(tmp_path / "log.jsonl", conversations=1)
-    page = run("replay", str(log), "--window", "900000").out
-    assert "Nothing has to be dropped" in page
+    page = " ".join(run("replay", str(log), "--window", "900000").out.split())
+    assert "nothing was dropped, and nothing was touched" in page
+    assert "1 conversation, " in page
 
 
 def test_compressed_logs_and_standard_input_are_read(tmp_path: Path) -> None:
@@ -118,18 +175,19 @@ def test_compressed_logs_and_standard_input_are_read(tmp_path: Path) -> None:
     packed.write_bytes(gzip.compress(log.read_bytes()))
     plain = run("replay", str(log), "--window", "6000", "--json").out
     assert run("replay", str(packed), "--window", "6000", "--json").out == plain
-    piped = run("replay", "-", "--window", "6000", "--json", stdin=log.read_text()).out
+    piped = program("replay", "-", "--window", "6000", "--json", stdin=log.read_text()).out
     assert piped == plain
 
 
 def test_an_anthropic_request_is_replayed_in_its_own_format(tmp_path: Path) -> None:
-    request = to_anthropic([message for seed in range(4) for message in conversation(seed, 8)])
+    request = to_anthropic(said(3))
     log = tmp_path / "request.json"
     log.write_text(json.dumps({"system": request.system, "messages": request.messages}, indent=1))
     out = tmp_path / "dump.jsonl"
-    done = run("replay", str(log), "--window", "8000", "--dump", str(out), "--json")
+    done = run("replay", str(log), "--window", "6000", "--dump", str(out), "--json")
     first, _ = done.lines
     assert first["invalid_views"] == 0
+    assert first["compactions"] > 0
     requests = [line for line in json_lines(out.read_text()) if line["kind"] == "request"]
     assert {line["format"] for line in requests} == {"anthropic"}
     assert all(line["system"] for line in requests)
@@ -139,6 +197,8 @@ def test_wrong_wishes_are_refused_with_what_to_do(tmp_path: Path) -> None:
     log = write_log(tmp_path / "log.jsonl", conversations=1)
     missing = run("replay", str(tmp_path / "none.jsonl"), "--window", "6000", expect=3)
     assert "There is no file" in missing.err
+    folder = run("replay", str(tmp_path), "--window", "6000", expect=2)
+    assert "is a folder" in folder.err
     wrong = run("replay", str(log), "--window", "6000", "--strategy", "layerd", expect=2)
     assert "Did you mean 'layered'?" in wrong.err
     model = run("replay", str(log), "--window", "6000", "--model", "gpt", expect=2)
@@ -157,20 +217,88 @@ def test_what_does_not_fit_is_an_exit_code_and_a_problem(tmp_path: Path) -> None
     told = run("replay", str(log), "--window", "6000", "--json", expect=1)
     assert told.lines[0]["over_budget"] == 1
     page = run("replay", str(log), "--window", "6000", expect=1).out
-    assert "may not be shortened" in " ".join(page.split())
+    told_once = " ".join(page.split())
+    assert "1 problem" in told_once
+    assert "may not be shortened" in told_once
+    assert "→ Use a model with a larger window" in told_once
+
+
+def test_what_plain_trimming_cannot_send_is_refused_and_not_charged(tmp_path: Path) -> None:
+    call = {"id": "c1", "type": "function", "function": {"name": "read", "arguments": "{}"}}
+    log = write_one(
+        tmp_path / "log.jsonl",
+        {"role": "user", "content": "Read the log."},
+        {"role": "assistant", "content": None, "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": "c1", "content": "all is well here\n" * 3000},
+        {"role": "assistant", "content": "All is well."},
+    )
+    page = run("replay", str(log), "--window", "6000").out
+    assert row(page, "requests a provider would refuse") == ["1", "0"]
+    assert row(page, "dropped messages that come back word for word") == ["0%", "–"]
+    trimmed, _ = row(page, "tokens sent")
+    assert int(trimmed) < 100, "only the first request went out"
+    assert "its tokens and its cost are not counted" in " ".join(page.split())
+
+
+def test_repairs_are_told_where_nothing_was_dropped(tmp_path: Path) -> None:
+    orphan = {"role": "tool", "tool_call_id": "nobody", "content": "42"}
+    answer = {"role": "assistant", "content": "ok"}
+    log = write_one(tmp_path / "log.jsonl", {"role": "user", "content": "hi"}, orphan, answer)
+    page = " ".join(run("replay", str(log), "--window", "6000").out.split())
+    assert "1 conversation, 1 call of a model." in page
+    assert "nothing was dropped; 1 message was repaired." in page
+
+
+def test_half_a_character_in_the_task_is_mended_and_not_a_loss(tmp_path: Path) -> None:
+    log = write_one(tmp_path / "log.jsonl", {"role": "user", "content": "Fix \ud83d it, 谢谢"})
+    told = run("replay", str(log), "--window", "6000", "--json").lines[0]
+    assert told["task_text_kept"] is True
+    assert "problems" not in told
+
+
+def test_lines_that_cannot_be_read_are_the_file_s_problem(tmp_path: Path) -> None:
+    log = write_log(tmp_path / "log.jsonl", conversations=1)
+    log.write_text("{broken\n" + log.read_text())
+    page = run("replay", str(log), "--window", "6000").out
+    assert "1 problem\n" in page
+    assert "! log.jsonl: line 1:" in page
+    assert "! c0:" not in page
+
+
+def test_nothing_is_cut_off_on_a_narrow_terminal(tmp_path: Path) -> None:
+    task = "帮我规划去里斯本的旅行，" * 8 + "绝对不要订红眼航班。"
+    chat = to_openai([*conversation(3, 4, language="zh")[1:], *said(3)[1:]])
+    log = write_one(tmp_path / "log.jsonl", {"role": "user", "content": task}, *chat)
+    for width in ("80", "50"):
+        page = run("replay", str(log), "--window", "6000", environ={"COLUMNS": width}).out
+        for words in ("its cache is lost at every cut", "compaction", "if the window had no end"):
+            assert words in page
+        assert task in "".join(page.split()), "also a line without blanks is shown whole"
+        assert max(map(columns, page.splitlines())) <= int(width)
+
+
+def test_a_terminal_of_few_characters_gets_bars_it_can_show(tmp_path: Path, home: Path) -> None:
+    log = write_log(tmp_path / "log.jsonl", conversations=1)
+    page = program("replay", str(log), "--window", "6000", encoding="ascii").out
+    assert "plain trimming  ####" in page
+    assert "\\u" not in page
+    assert "\\xb7" not in page
+    fill(home, 3)
+    explained = program("context", "explain", "s", home=home, encoding="ascii").out
+    assert explained.splitlines()[1].startswith("#")
+    assert "\\u" not in explained
 
 
 # ── context explain ─────────────────────────────────────────────────────────────────────────
 
 
-def fill(home: Path, *, turns: int) -> None:
+def fill(home: Path, seed: int) -> None:
     with open_engine(home) as engine:
-        session = engine.session("s")
-        session.append_all(m for seed in range(turns // 8 + 1) for m in conversation(seed, 8))
+        engine.session("s").append_all(said(seed))
 
 
 def test_the_plan_is_printed_as_one_object(home: Path) -> None:
-    fill(home, turns=40)
+    fill(home, 3)
     done = run("context", "explain", "s", "--window", "6000", "--json", home=home)
     (told,) = done.lines
     marks = told["marks"]
@@ -184,7 +312,7 @@ def test_the_plan_is_printed_as_one_object(home: Path) -> None:
 
 
 def test_why_nothing_would_be_done_is_said(home: Path) -> None:
-    fill(home, turns=2)
+    fill(home, 3)
     done = run("context", "explain", "s", "--json", home=home)
     (told,) = done.lines
     for step in ("prune", "flush", "compaction"):
@@ -193,6 +321,9 @@ def test_why_nothing_would_be_done_is_said(home: Path) -> None:
     page = run("context", "explain", "s", home=home).out
     assert "compact at" in page
     assert "of 200,000 tokens" in page
+    gauge = page.splitlines()[1]
+    assert gauge.index("p") < gauge.index("f") < gauge.index("c")
+    assert gauge.endswith("p prune, f flush, c compact")
 
 
 def test_a_session_that_is_not_there_is_named(home: Path) -> None:

@@ -43,7 +43,7 @@ def check(session: Session, window: int, strategy: Strategy) -> str:
         assert request.violations == ()
         assert request.tokens <= prepared.budget.compact_at
         entries = session.entries()
-        covered = covered_by(flush_records(entries), {each.id: each for each in entries})
+        covered = covered_by(flush_records(entries), entries)
         said = {each.id for each in entries if each.type == "message"}
         assert said <= set(request.stands_for) | covered
     return outcome

@@ -12,10 +12,12 @@ from typing import get_args
 import pytest
 
 from holdfast.config.keys import Strategy
+from holdfast.engine.facade import open_engine
 from holdfast.engine.replay import Replayed, replay, total
 from holdfast.formats.logs import Recorded, read_logs
+from holdfast.testing import SequentialIds
 from holdfast.testing.corpus import conversation
-from holdfast.types import Json, Message
+from holdfast.types import Json, Message, Text, ToolCall, ToolResult
 from tests.scale import scaled
 
 STRATEGIES = get_args(Strategy)
@@ -106,6 +108,89 @@ def test_what_cannot_be_made_to_fit_counts_as_over_budget_and_is_named(fast_path
     result = replay(recorded(giant, Message.of("assistant", "ok")), fast_path, window=4_000)
     assert result.over_budget == 1
     assert "user message" in result.problems[0]
+
+
+def test_the_task_that_another_program_compacts_away_is_a_problem_with_its_call(
+    fast_path: Path,
+) -> None:
+    def drop_all_but_the_newest(line: dict[str, Json]) -> None:
+        if line["kind"] == "request" and line["turn"] == 2:
+            with open_engine(fast_path, ids=SequentialIds()) as other:
+                session = other.existing_session("replay")
+                newest = session.entries()[-1].id
+                session.append_entry("compaction", {"first_kept": newest, "summary": []})
+
+    result = replay(
+        recorded(*conversation(11, 4)), fast_path, window=9_000, dump=drop_all_but_the_newest
+    )
+    assert not result.task_text_kept
+    assert result.uncovered_drops > 0
+    assert [problem for problem in result.problems if "task text is lost" in problem] == [
+        "call 3: the task text is lost"
+    ]
+    assert any("without being read for memory" in problem for problem in result.problems)
+
+
+def test_what_cannot_be_read_back_is_a_problem_with_its_entries(fast_path: Path) -> None:
+    def damage(line: dict[str, Json]) -> None:
+        if line["turn"] == 2:
+            file = fast_path / "agents" / "main" / "sessions" / "replay.jsonl"
+            file.write_bytes(file.read_bytes().replace(b"Tokyo?", b"Kyoto?"))
+
+    asked = [Message.of("user", "How is Tokyo?"), Message.of("assistant", "Fine.")]
+    result = replay(recorded(*asked, *asked), fast_path, window=9_000, dump=damage)
+    assert not result.expandable
+    assert any("cannot be expanded word for word" in problem for problem in result.problems)
+
+
+def test_half_a_character_in_the_task_is_mended_in_what_is_sent(fast_path: Path) -> None:
+    result = replay(recorded(Message.of("user", "Fix \ud83d it, 谢谢")), fast_path, window=9_000)
+    kept_promises(result)
+    assert result.repaired == 1
+
+
+def test_a_request_that_trimming_cannot_send_is_counted_and_not_charged(fast_path: Path) -> None:
+    call = ToolCall(id="c1", name="read", arguments="{}")
+    content = (Text(text="all is well here\n" * 3_000),)
+    result = replay(
+        recorded(
+            Message.of("user", "Read the log."),
+            Message(role="assistant", parts=(call,), form="null"),
+            Message(role="tool", parts=(ToolResult(call_id="c1", content=content),)),
+            Message.of("assistant", "All is well."),
+        ),
+        fast_path,
+        window=4_000,
+    )
+    kept_promises(result)
+    assert result.trimmed.over_budget == 1
+    assert result.trimmed.tokens_sent < 100
+    assert result.shortened == 1
+
+
+def test_what_left_is_told_apart_from_what_was_written(fast_path: Path) -> None:
+    result = replay(long_chat(), fast_path, window=4_000)
+    assert result.dropped == result.read_first == result.came_back > 0
+    assert 0 < result.saved_lines < result.dropped
+    assert len(result.memories) == result.saved_lines
+
+
+def test_tokens_are_counted_for_the_model_that_is_named(fast_path: Path) -> None:
+    chat = recorded(*conversation(3, 4, language="zh"))
+    sizes = {
+        name: replay(chat, fast_path / str(name), window=90_000, for_model=name)
+        for name in (None, "claude-sonnet-4-5", "gpt-4")
+    }
+    assert len({each.tokens_sent for each in sizes.values()}) > 1
+    for each in sizes.values():
+        assert each.tokens_sent == each.tokens_full == each.trimmed.tokens_sent
+
+
+def test_tools_count_for_everybody(fast_path: Path) -> None:
+    tool = {"type": "function", "function": {"name": "read", "parameters": {"type": "object"}}}
+    hello = (Message.of("user", "hi"), Message.of("assistant", "ok"))
+    result = replay(recorded(*hello, tools=(tool,)), fast_path, window=9_000)
+    assert result.tokens_sent == result.tokens_full == result.trimmed.tokens_sent > 10
 
 
 def test_sums_add_up(fast_path: Path) -> None:

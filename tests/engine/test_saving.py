@@ -116,7 +116,7 @@ def _lease(session: Session, ids: list[str], *, seconds: float) -> None:
         attempt=1,
         mode="rules",
         covers=tuple(ids),
-        input=plan.input,
+        hashes=plan.hashes,
         deadline=session._rooms.clock.now() + timedelta(seconds=seconds),
     )
     session.append_entry("flush", record.entry_data())

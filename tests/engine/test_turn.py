@@ -70,7 +70,7 @@ def entries_said(session: Session) -> dict[str, str]:
 
 def covered(session: Session) -> set[str]:
     entries = session.entries()
-    return covered_by(flush_records(entries), {each.id: each for each in entries})
+    return covered_by(flush_records(entries), entries)
 
 
 def test_a_short_conversation_is_sent_as_it_is(engine: Engine) -> None:

@@ -1,7 +1,7 @@
 """Which entries must be saved before they leave the view, who may save them now, and why not.
 
 The guard is a record in the transcript. A ``flush`` entry names the cycle, the entries it covers
-and the hash of what the extractor read:
+and the hash of each as the extractor read it:
 
     flushing   a lease: owner, attempt, deadline. The first valid one wins; past its deadline
                anyone may take the next attempt, so a crash blocks nothing
@@ -32,14 +32,15 @@ __all__ = [
     "Lease",
     "NoFlush",
     "covered_by",
+    "entry_hash",
     "flush_records",
-    "input_hash",
     "lease_of",
     "plan_flush",
 ]
 
 FlushOutcome = Literal["flushing", "flushed", "empty", "failed"]
 COVERING: Final = frozenset({"flushed", "empty"})
+_HASH_DIGITS: Final = 16
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,7 +53,8 @@ class FlushRecord:
     attempt: int
     mode: str
     covers: tuple[str, ...]
-    input: str
+    hashes: tuple[str, ...]
+    """Of each entry as the extractor read it, in the same order."""
     deadline: datetime | None = None
     saved: int = 0
     skipped: int = 0
@@ -69,7 +71,7 @@ class FlushRecord:
             "attempt": self.attempt,
             "mode": self.mode,
             "covers": list(self.covers),
-            "input": self.input,
+            "hashes": list(self.hashes),
             "deadline": self.deadline.isoformat() if self.deadline else None,
             "file": self.file,
             "lines": list(self.lines) or None,
@@ -99,7 +101,7 @@ def _read(data: Mapping[str, Json]) -> FlushRecord | None:
             attempt=int(data["attempt"]),
             mode=str(data["mode"]),
             covers=tuple(str(each) for each in data["covers"]),
-            input=str(data["input"]),
+            hashes=tuple(str(each) for each in data["hashes"]),
             deadline=datetime.fromisoformat(deadline) if deadline else None,
             saved=int(data.get("saved", 0)),
             skipped=int(data.get("skipped", 0)),
@@ -111,31 +113,24 @@ def _read(data: Mapping[str, Json]) -> FlushRecord | None:
         return None  # somebody else's record: it proves nothing, so it covers nothing
 
 
-def input_hash(entries: Iterable[Entry]) -> str:
-    """The hash of what an extractor reads when it reads these entries."""
-    digest = hashlib.sha256()
-    for entry in entries:
-        line = json.dumps([entry.id, entry.data], sort_keys=True, separators=(",", ":"))
-        digest.update(line.encode("utf-8", "surrogatepass"))
-        digest.update(b"\n")
-    return digest.hexdigest()
+def entry_hash(entry: Entry) -> str:
+    """The hash of what an extractor reads when it reads this entry."""
+    line = json.dumps([entry.id, entry.data], sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(line.encode("utf-8", "surrogatepass")).hexdigest()[:_HASH_DIGITS]
 
 
-def covered_by(records: Iterable[FlushRecord], entries: Mapping[str, Entry]) -> set[str]:
-    """The entries that a record covers and whose content is what it read.
-
-    A record is checked against its hash when all its entries are at hand; an entry that is no
-    longer there cannot be asked for any more.
-    """
-    covered: set[str] = set()
-    for record in records:
-        if record.outcome not in COVERING:
-            continue
-        at_hand = [entries[each] for each in record.covers if each in entries]
-        if len(at_hand) == len(record.covers) and input_hash(at_hand) != record.input:
-            continue
-        covered.update(record.covers)
-    return covered
+def covered_by(records: Iterable[FlushRecord], entries: Iterable[Entry]) -> set[str]:
+    """Those of the entries that a record covers, and whose content is what it read."""
+    read = {
+        pair
+        for record in records
+        if record.outcome in COVERING
+        for pair in zip(record.covers, record.hashes, strict=False)
+    }
+    named = {entry_id for entry_id, _ in read}
+    return {
+        entry.id for entry in entries if entry.id in named and (entry.id, entry_hash(entry)) in read
+    }
 
 
 # ── the lease ───────────────────────────────────────────────────────────────────────────────
@@ -150,22 +145,27 @@ class Lease:
     deadline: datetime
 
 
-def lease_of(records: Sequence[FlushRecord], cycle: str, now: datetime) -> Lease | None:
-    """The lease that holds in this cycle now: the first that was not ended and is not over.
+def lease_of(
+    records: Sequence[FlushRecord], wanted: Collection[str], now: datetime
+) -> Lease | None:
+    """The lease somebody holds on any of these entries now: the first that was not ended.
 
     Records are in the order of the transcript, which is the order in which they won.
     """
-    open_leases: dict[tuple[str, int], FlushRecord] = {}
+    wanted = set(wanted)
+    held: dict[tuple[str, int], FlushRecord] = {}
     for record in records:
-        if record.cycle != cycle:
-            continue
         key = (record.owner, record.attempt)
         if record.outcome == "flushing":
-            open_leases.setdefault(key, record)
+            held.setdefault(key, record)
         else:
-            open_leases.pop(key, None)
-    for record in open_leases.values():
-        if record.deadline is not None and record.deadline > now:
+            held.pop(key, None)
+    for record in held.values():
+        if (
+            record.deadline is not None
+            and record.deadline > now
+            and not wanted.isdisjoint(record.covers)
+        ):
             return Lease(owner=record.owner, attempt=record.attempt, deadline=record.deadline)
     return None
 
@@ -179,7 +179,7 @@ class FlushPlan:
 
     cycle: str
     covers: tuple[str, ...]
-    input: str
+    hashes: tuple[str, ...]
     attempt: int
     deadline: datetime
     reason: str
@@ -194,7 +194,7 @@ class FlushPlan:
             attempt=self.attempt,
             mode=mode,
             covers=self.covers,
-            input=self.input,
+            hashes=self.hashes,
             deadline=deadline,
             **told,
         )
@@ -218,6 +218,7 @@ def plan_flush(
     reason: str,
     seconds: float,
     covered: Collection[str] = (),
+    attempts: int | None = None,
     wait_for_others: bool = True,
 ) -> FlushPlan | NoFlush:
     """What of ``leaving`` still has to be saved.
@@ -225,27 +226,31 @@ def plan_flush(
     ``entries`` are the transcript from the cut on, with what the view shows from before it;
     ``covered`` are entries that a record before the cut has already covered. Whoever has
     waited long enough for another's lease goes ahead with ``wait_for_others=False``: saved
-    twice is better than not at all.
+    twice is better than not at all. After ``attempts`` failures in a cycle nobody tries again
+    who need not.
     """
     if not leaving:
         return NoFlush(reason="nothing leaves the view")
     records = flush_records(entries)
-    by_id = {entry.id: entry for entry in entries}
-    safe = covered_by(records, by_id) | set(covered)
+    safe = covered_by(records, entries) | set(covered)
     left = [entry for entry in entries if entry.id in leaving and entry.id not in safe]
     if not left:
         return NoFlush(reason=f"all {len(leaving)} entries that leave are covered")
-    if wait_for_others and (lease := lease_of(records, cycle, now)) is not None:
+    here = [record for record in records if record.cycle == cycle]
+    failed = sum(record.outcome == "failed" for record in here)
+    if attempts is not None and failed >= attempts:
+        return NoFlush(reason=f"{failed} attempts have failed in this cycle")
+    wanted = [entry.id for entry in left]
+    if wait_for_others and (lease := lease_of(records, wanted, now)) is not None:
         return NoFlush(
             reason=f"{lease.owner} is saving them until {lease.deadline:%H:%M:%S}",
             until=lease.deadline,
         )
-    attempts = [record.attempt for record in records if record.cycle == cycle]
     return FlushPlan(
         cycle=cycle,
-        covers=tuple(entry.id for entry in left),
-        input=input_hash(left),
-        attempt=max(attempts, default=0) + 1,
+        covers=tuple(wanted),
+        hashes=tuple(map(entry_hash, left)),
+        attempt=max((record.attempt for record in here), default=0) + 1,
         deadline=now + timedelta(seconds=seconds),
         reason=reason,
     )

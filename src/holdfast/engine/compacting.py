@@ -31,7 +31,7 @@ from holdfast.sessions.store import Look
 from holdfast.sessions.transcript import Draft, Transcript
 from holdfast.types import Entry
 
-__all__ = ["CompactionDone", "Compactor", "Why", "append_unless_edited"]
+__all__ = ["CompactionDone", "Compactor", "Why", "append_unless_edited", "said_in"]
 
 Why = Literal["threshold", "messages", "manual"]
 
@@ -86,7 +86,7 @@ class Compactor:
         """The entries that would have to be saved first."""
         if isinstance(plan, NoCompaction):
             return ()
-        return _said(measured.look, plan.dropped_entries)
+        return said_in(measured.look, plan.dropped_entries)
 
     def run(
         self, measured: Measured, plan: CompactionPlan
@@ -111,7 +111,7 @@ class Compactor:
         )
         seconds = self._rooms.settings.compaction.inline_seconds
         compacted = drive(work, self._ask.summariser, seconds=seconds)
-        dropped = _said(measured.look, compacted.dropped)
+        dropped = said_in(measured.look, compacted.dropped)
         if not set(dropped) <= set(leaving):  # a strategy that took over may drop others
             done += self._save(dropped, plan.reason)
         if (finished := self._commit(measured, compacted, dropped)) is None:
@@ -148,7 +148,7 @@ class Compactor:
         """Entries that stay from before the cut and are covered: their records may not be seen
         any more when they leave at last."""
         look = self._rooms.store.look(self._transcript)
-        covered = covered_by(flush_records(look.entries), {each.id: each for each in look.entries})
+        covered = covered_by(flush_records(look.entries), look.entries)
         covered |= set(already_covered(look))
         return [each for each in (*compacted.pins, *compacted.kept) if each in covered]
 
@@ -163,13 +163,17 @@ def append_unless_edited(
     with transcript.exclusive():
         look = rooms.store.look(transcript)
         seen = measured.look.last_seq
-        is_edited = any(each.seq > seen and each.type == "prune" for each in look.entries)
+        is_edited = any(each.seq > seen and _edits(each) for each in look.entries)
         if is_edited or look.view.cycle != measured.look.view.cycle:
             return None
         return transcript.append([draft])[0].id
 
 
-def _said(look: Look, ids: Sequence[str]) -> tuple[str, ...]:
+def _edits(entry: Entry) -> bool:
+    return entry.type == "prune" or (entry.type == "marker" and entry.data.get("kind") == "reset")
+
+
+def said_in(look: Look, ids: Sequence[str]) -> tuple[str, ...]:
     """Those of the ids that are entries in which something was said."""
     wanted = set(ids)
     return tuple(each.id for each in look.entries if each.id in wanted and each.type in SAVED)

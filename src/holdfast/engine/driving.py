@@ -19,6 +19,7 @@ from threading import Thread
 from typing import Final, TypeVar
 
 from holdfast.ports import Model, ModelFailure, ModelReply, ModelRequest
+from holdfast.types import Message
 
 __all__ = ["drive"]
 
@@ -56,13 +57,15 @@ def _ask(model: Model | None, request: ModelRequest, seconds: float) -> ModelRep
 
     async def ask() -> None:
         try:
-            answers.append(await asyncio.wait_for(model.complete(request), seconds))
+            reply = await asyncio.wait_for(model.complete(request), seconds)
+            answers.append(_checked(reply, model.name))
         except TimeoutError:
             answers.append(ModelFailure(reason=f"{model.name} took longer than {seconds:.0f} s"))
-        except Exception as error:  # the border: other people's code
+        except BaseException as error:  # the border: other people's code, in a thread of ours
             log.info("%s failed", model.name, exc_info=True)
             told = f"{model.name}: {type(error).__name__}: {error}"
-            answers.append(ModelFailure(reason=told, error=error))
+            failed = error if isinstance(error, Exception) else None
+            answers.append(ModelFailure(reason=told, error=failed))
 
     # A daemon: code that blocks its own event loop cannot be cancelled, only left behind.
     thread = Thread(target=lambda: asyncio.run(ask()), name="holdfast-model", daemon=True)
@@ -71,3 +74,10 @@ def _ask(model: Model | None, request: ModelRequest, seconds: float) -> ModelRep
     if not answers:
         return ModelFailure(reason=f"{model.name} did not answer and could not be stopped")
     return answers[0]
+
+
+def _checked(reply: object, name: str) -> ModelReply | ModelFailure:
+    """What came back, if it is a reply at all."""
+    if isinstance(reply, ModelReply) and isinstance(reply.message, Message):
+        return reply
+    return ModelFailure(reason=f"{name} returned a {type(reply).__name__} that is no reply")

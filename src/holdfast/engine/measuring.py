@@ -8,7 +8,7 @@ projection is proved by ``tests/context/test_accounting.py``.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, Literal, TypedDict
 
 from holdfast.context.accounting import (
@@ -35,6 +35,7 @@ from holdfast.sessions.transcript import Transcript
 from holdfast.types import Json, Message
 
 _SPOKEN: Final = frozenset({"message", "pin"})
+_DISBELIEF: Final = 6
 
 __all__ = ["About", "Ask", "Measured", "Measurer"]
 
@@ -113,7 +114,6 @@ class Measurer:
 
     def measure(self) -> Measured:
         look = self._rooms.store.look(self._transcript)
-        self._learn(look)
         blocks = blocks_of(look.view, self.estimator.message, self.estimator.image)
         settings = self._rooms.settings
         budget = make_budget(
@@ -130,8 +130,18 @@ class Measurer:
             budget=budget.with_room_for(immovable),
             fixed=fixed,
             immovable=immovable,
-            projection=project(blocks, fixed=fixed, reported=self._reported(look)),
+            projection=self._project(look, blocks, fixed),
         )
+
+    def _project(self, look: Look, blocks: Sequence[Block], fixed: int) -> Projection:
+        estimated = project(blocks, fixed=fixed)
+        reported = self._reported(look)
+        if reported is None:
+            return estimated
+        found = project(blocks, fixed=fixed, reported=reported)
+        if found.tokens * _DISBELIEF < estimated.tokens:
+            return estimated  # no tokenizer differs so much: the report is not about this request
+        return replace(found, tokens=found.tokens + self.added)
 
     def _window(self, configured: int | None) -> int:
         given = self._ask.window
@@ -156,8 +166,9 @@ class Measurer:
         system = self._ask.system
         return estimator.message(Message.of("system", system)) if system else 0
 
-    def _learn(self, look: Look) -> None:
+    def learn(self) -> None:
         """Calibrate by what the provider counted for the last request."""
+        look = self._rooms.store.look(self._transcript)
         reported = self._reported(look)
         ids = [item.stands_for[0] for item in look.view.items]
         if reported is None or reported.entry not in ids:

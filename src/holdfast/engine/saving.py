@@ -33,6 +33,8 @@ from holdfast.types import Citation, Entry
 __all__ = ["FlushDone", "Saver", "already_covered"]
 
 _POLL_SECONDS: Final = 0.05
+_RULES_SECONDS: Final = 5.0
+"""How long a lease for rules is: whoever died with one should not keep others waiting."""
 RULES: Final = "rules"
 
 
@@ -59,7 +61,13 @@ class Saver:
         self._transcript = transcript
 
     def plan(
-        self, look: Look, leaving: Collection[str], *, reason: str, wait: bool = True
+        self,
+        look: Look,
+        leaving: Collection[str],
+        *,
+        reason: str,
+        wait: bool = True,
+        must: bool = False,
     ) -> FlushPlan | NoFlush:
         """What of ``leaving`` has to be saved now; nothing is written."""
         return plan_flush(
@@ -68,8 +76,9 @@ class Saver:
             cycle=look.view.cycle,
             now=self._rooms.clock.now(),
             reason=reason,
-            seconds=self._rooms.settings.flush.total_seconds,
+            seconds=min(self._rooms.settings.flush.total_seconds, _RULES_SECONDS),
             covered=already_covered(look),
+            attempts=None if must else self._rooms.settings.flush.attempts,
             wait_for_others=wait,
         )
 
@@ -81,7 +90,8 @@ class Saver:
         """
         give_up = time.monotonic() + self._rooms.settings.flush.inline_seconds
         while True:
-            found = self._take_lease(leaving, reason, wait=time.monotonic() < give_up)
+            wait = time.monotonic() < give_up
+            found = self._take_lease(leaving, reason, wait=wait, must=must)
             if isinstance(found, tuple):
                 return self._run(*found)
             if found.until is None or not must:
@@ -90,12 +100,12 @@ class Saver:
             time.sleep(_POLL_SECONDS)
 
     def _take_lease(
-        self, leaving: Collection[str], reason: str, *, wait: bool
+        self, leaving: Collection[str], reason: str, *, wait: bool, must: bool
     ) -> tuple[FlushPlan, list[Entry]] | NoFlush:
         """The plan under the session's lock: of two who ask at once only one gets it."""
         with self._transcript.exclusive():
             look = self._rooms.store.look(self._transcript)
-            plan = self.plan(look, leaving, reason=reason, wait=wait)
+            plan = self.plan(look, leaving, reason=reason, wait=wait, must=must)
             if isinstance(plan, NoFlush):
                 return plan
             self._append(plan.record("flushing", owner=self._rooms.owner, mode=RULES))

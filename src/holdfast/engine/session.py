@@ -97,6 +97,8 @@ class Session:
         if (problem := problem_with(type, plain)) is not None:
             raise InvalidMessage(f"This is no {type} entry: {problem}.")
         with self._rooms.watching("append", self.name):
+            if type == "marker" and plain.get("kind") == "reset":
+                _turn().save_view(self._rooms, self._transcript, "reset")
             return self._transcript.append([Draft(type=type, data=plain)])[0].id
 
     def set_goal(self, goal: str | None) -> None:

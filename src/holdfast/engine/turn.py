@@ -18,6 +18,7 @@ Promise: nothing leaves the view that no flush record covers; the request is val
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from typing import Any, Final, TypeAlias
 
@@ -28,11 +29,17 @@ from holdfast.context.compaction import CompactionPlan, NoCompaction
 from holdfast.context.flush import COVERING, FlushPlan, NoFlush, flush_records
 from holdfast.context.pruning import Force, PrunePlan, plan_prune
 from holdfast.context.validity import capabilities_of
-from holdfast.engine.compacting import CompactionDone, Compactor, Why, append_unless_edited
+from holdfast.engine.compacting import (
+    CompactionDone,
+    Compactor,
+    Why,
+    append_unless_edited,
+    said_in,
+)
 from holdfast.engine.measuring import About, Ask, Measured, Measurer
 from holdfast.engine.rooms import Rooms
 from holdfast.engine.saving import FlushDone, Saver
-from holdfast.errors import IrreducibleContext
+from holdfast.errors import HoldfastError, IrreducibleContext, StorageError
 from holdfast.events import (
     CompactionFailed,
     ContextMeasured,
@@ -55,6 +62,7 @@ __all__ = [
     "PruneDone",
     "ensure_fit",
     "explain",
+    "save_view",
 ]
 
 _OTHERS: Final = 4
@@ -84,6 +92,8 @@ class Prepared:
     """The request that fits, and what was done to make it fit."""
 
     request: Request
+    projected: int
+    """Tokens of the request: as the provider counts, if it has said so, else estimated."""
     budget: Budget
     breakdown: Breakdown
     done: tuple[Done, ...] = ()
@@ -101,7 +111,7 @@ class Prepared:
     @property
     def max_tokens(self) -> int:
         """The room that is left for the answer."""
-        return self.budget.window - self.request.tokens
+        return max(1, self.budget.window - self.projected)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,6 +133,13 @@ def ensure_fit(rooms: Rooms, transcript: Transcript, ask: Ask, *, now: bool = Fa
     return _Turn(rooms, transcript, ask, compact_now=now).run()
 
 
+def save_view(rooms: Rooms, transcript: Transcript, reason: str) -> None:
+    """Save everything in the view that is not covered yet: all of it is about to leave."""
+    look = rooms.store.look(transcript)
+    shown = [id for item in look.view.items for id in item.stands_for]
+    Saver(rooms, transcript).save(said_in(look, shown), reason=reason, must=True)
+
+
 def explain(rooms: Rooms, transcript: Transcript, ask: Ask) -> Explanation:
     """What ``ensure_fit`` would do now."""
     return _Turn(rooms, transcript, ask).explain()
@@ -142,23 +159,29 @@ class _Turn:
         self._done: list[Done] = []
 
     def run(self) -> Prepared:
+        if self._ask.reported is not None:
+            self._measurer.learn()
         measured = self._measurer.measure()
         self._tell_measured(measured)
+        if min(measured.immovable, measured.projected) > measured.budget.compact_at:
+            raise self._irreducible(measured, measured.immovable)  # before anything is shortened
         for _ in range(_TRIES):
             measured = self._fit(measured)
             request = self._request(measured)
             # Repair may have added to what was measured: results that were never recorded.
             inside = sum(block.tokens for block in measured.blocks)
             added = request.tokens - self._measurer.outside - inside
-            if measured.projected - self._measurer.added + added <= measured.budget.compact_at:
-                return self._prepared(measured, request)
+            projected = measured.projected - self._measurer.added + added
+            if projected <= measured.budget.compact_at:
+                return self._prepared(measured, request, projected)
             self._measurer.added = added
             measured = self._measurer.measure()
-        raise self._irreducible(measured, request)
+        raise self._irreducible(measured, projected)
 
     def _fit(self, measured: Measured) -> Measured:
         if measured.projected >= measured.budget.prune_at:
-            measured = self._prune(measured, self._plan_prune(measured))
+            with suppress(StorageError):  # it can wait; ``watching`` tells of the disk
+                measured = self._prune(measured, self._plan_prune(measured))
         if measured.projected >= measured.budget.flush_at:
             self._flush_ahead(measured)
         if self._reason_to_compact(measured) is not None:
@@ -273,9 +296,10 @@ class _Turn:
             return
         plan = self._compactor.plan(measured, "threshold")
         leaving = self._compactor.leaving(measured, plan)
-        done = self._saver.save(leaving, reason=_FLUSH_DUE, must=False)
-        if isinstance(done, FlushDone):
-            self._done.append(done)
+        with suppress(HoldfastError):  # told by its event; nothing leaves yet, so it can wait
+            done = self._saver.save(leaving, reason=_FLUSH_DUE, must=False)
+            if isinstance(done, FlushDone):
+                self._done.append(done)
 
     def _reason_to_compact(self, measured: Measured) -> Why | None:
         limit = self._rooms.settings.compaction.max_messages
@@ -332,22 +356,23 @@ class _Turn:
             edited=_sent_before_the_last_edit(measured.look),
         )
 
-    def _prepared(self, measured: Measured, request: Request) -> Prepared:
+    def _prepared(self, measured: Measured, request: Request, projected: int) -> Prepared:
         return Prepared(
             request=request,
+            projected=projected,
             budget=measured.budget,
             breakdown=self._measurer.break_down(measured),
             done=tuple(self._done),
         )
 
-    def _irreducible(self, measured: Measured, request: Request) -> IrreducibleContext:
+    def _irreducible(self, measured: Measured, needed: int) -> IrreducibleContext:
         parts = [(_name(block), block.tokens) for block in measured.blocks]
         if outside := self._measurer.outside:
             parts.append(("system text and tools given with the request", outside))
         largest = sorted(parts, key=lambda part: -part[1])[:3]
         named = "; ".join(f"{name}: {tokens:,} tokens" for name, tokens in largest)
         return IrreducibleContext(
-            f"The request needs {request.tokens:,} tokens, and {measured.budget.compact_at:,} is "
+            f"The request needs {needed:,} tokens, and {measured.budget.compact_at:,} is "
             f"the most that fits in a window of {measured.budget.window:,}. What may not be "
             f"shortened is too large: {named}.",
             blocks=largest,

@@ -7,7 +7,6 @@ line that is already there is not written again (``tests/memory/test_notes.py``)
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
@@ -20,7 +19,7 @@ from holdfast.markdown import append_to_section, split_lines
 __all__ = ["Notes", "Written"]
 
 HEADING: Final = "Retain"
-_COMMENT: Final = re.compile(r"[ \t]*<!-- hf .*?-->[ \t]*$")
+_COMMENT: Final = "<!-- hf "
 _TRIES: Final = 10
 _AS_IT_IS: Final = ("utf-8", "surrogateescape")  # bytes that are not UTF-8 come back the same
 
@@ -85,4 +84,6 @@ def _new_ones(text: str, lines: Sequence[str]) -> tuple[list[str], list[str]]:
 
 def _visible(line: str) -> str:
     """The line as a person reads it: without its hidden comment."""
-    return _COMMENT.sub("", line.rstrip("\r\n")).strip()
+    line = line.strip()
+    start = line.rfind(_COMMENT)
+    return line[:start].rstrip() if start >= 0 and line.endswith("-->") else line

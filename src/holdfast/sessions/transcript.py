@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import islice
-from threading import RLock
+from threading import RLock, get_ident
 from typing import Final, TypeVar, get_args
 
 from holdfast.disk import Directory, GrowingFile
@@ -107,6 +107,7 @@ class Transcript:
         self._commits = GroupCommit(self._commit)
         self._mutex = RLock()
         self._depth = 0
+        self._holder: int | None = None  # the thread inside ``exclusive``
         self._file: GrowingFile | None = None
         self._inode = 0
         self._size = 0
@@ -235,11 +236,13 @@ class Transcript:
     def exclusive(self) -> Iterator[None]:
         """Nobody else, in this process or another, changes the session meanwhile."""
         with self._mutex:
-            before = self._depth
+            before, holder = self._depth, self._holder
             try:
                 self._hold()
+                self._holder = get_ident()
                 yield
             finally:
+                self._holder = holder
                 self._let_go(before)
 
     def _hold(self) -> None:
@@ -488,10 +491,20 @@ class Transcript:
     def append(self, drafts: Iterable[Draft]) -> list[Entry]:
         """The entries, in order, on disk. All of them or, if the disk refuses, none."""
         try:
+            if self._holder == get_ident():
+                return self._append_alone(list(drafts))
             return self._commits.submit(list(drafts))
         finally:
             if self._untold:
                 self.tell_damage()
+
+    def _append_alone(self, drafts: list[Draft]) -> list[Entry]:
+        """Past the line: those who stand in it wait for us, so we cannot wait for them."""
+        ticket: Ticket[Draft, Entry] = Ticket(drafts)
+        self._commit([ticket])
+        if ticket.error is not None:
+            raise ticket.error
+        return ticket.results
 
     def _commit(self, batch: list[Ticket[Draft, Entry]]) -> None:
         with self._mutex:

@@ -301,17 +301,20 @@ def _blocks(groups: Iterable[Group]) -> Iterator[Block]:
 
 
 def history_text(history: History, groups: Sequence[Group], language: Language) -> str:
-    """The figures in one line, with the ids between which the originals stand."""
-    users = sum(is_user(block.message) for block in _blocks(groups))
+    """The figures in one line; while they are of these groups alone, with the ids between which
+    the originals stand."""
+    blocks = list(_blocks(groups))
+    whole = history.messages == len(blocks)
+    users = sum(is_user(block.message) for block in blocks) if whole else 0
     tools = ", ".join(f"{name} ×{count}" for name, count in list(history.tools.items())[:6])
     span = ""
-    if history.since and history.until:
+    if history.since and history.until and history.since[:16] != history.until[:16]:
         span = f"{history.since[:16]} – {history.until[:16]}"
-    ids = f"{groups[0].first.entry}–{groups[-1].blocks[-1].entry}" if groups else ""
+    ids = f"{blocks[0].entry}–{blocks[-1].entry}" if whole and blocks else ""
     if language == "zh":
         parts = [
             f"{history.messages} 条消息",
-            f"本次用户消息 {users} 条",
+            f"其中用户 {users} 条" if users else "",
             tools and f"工具 {tools}",
         ]
         parts += [
@@ -320,7 +323,7 @@ def history_text(history: History, groups: Sequence[Group], language: Language) 
             ids and f"标识 {ids}",
         ]
         return "；".join(part for part in parts if part)
-    parts = [f"{history.messages} messages", f"{users} by the user in this part"]
+    parts = [f"{history.messages} messages", f"{users} by the user" if users else ""]
     parts += [
         f"tools {tools}" if tools else "",
         f"{history.tasks} tasks done" if history.tasks else "",

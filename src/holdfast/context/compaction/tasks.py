@@ -58,6 +58,13 @@ _REFERS_BACK: Final = re.compile(
     r"|yes|no|ok|okay|sure)\b|继续|这个|那个|它|上面|刚才|也|还是|一样|再|对|好的|是的|不对|不是",
     re.IGNORECASE,
 )
+# Talk beside the work: a question, but nothing to be done.
+_SMALL_TALK: Final = re.compile(
+    r"天气|几点了|星期几|吃了吗|在吗|你好吗"
+    r"|\b(?:weather|what time is it|how are you|are you there)\b",
+    re.IGNORECASE,
+)
+_SHORT: Final = 40  # characters
 _WORD: Final = re.compile(r"[a-z0-9][a-z0-9_'-]{2,40}")
 _HAN: Final = re.compile(r"[\u3400-\u9fff]{2,}")
 _STOP_WORDS: Final = (
@@ -162,19 +169,30 @@ def _asks(text: str) -> bool:
     return _REQUEST.search(text) is not None
 
 
+def _count(words: frozenset[str]) -> int:
+    """How many words there are; two pairs of Chinese characters make about one."""
+    latin = sum(word.isascii() for word in words)
+    return latin + (len(words) - latin + 1) // 2
+
+
 def _starts_anew(text: str, mine: frozenset[str], words: set[str], closed: bool) -> bool:
-    if not _asks(text) and len(mine) < _ENOUGH_WORDS:
+    much = _count(mine) >= _ENOUGH_WORDS
+    if (not _asks(text) and not much) or _is_small_talk(text):
         return False
-    if closed and (_asks(text) or len(mine) >= _ENOUGH_WORDS):
+    if closed and (_asks(text) or much):
         return True
     overlap = len(mine & words) / max(1, len(mine))
     if _OPENING.match(text):
         return overlap < 0.5
-    if len(mine) < _ENOUGH_WORDS or not _asks(text) or not words:
+    if not much or not _asks(text) or not words:
         return False
     if len(mine) >= _MANY_WORDS:  # a whole assignment; a few words of it occur anywhere
         return overlap <= 2 * _LITTLE
     return overlap <= _LITTLE and _REFERS_BACK.search(text[:400]) is None
+
+
+def _is_small_talk(text: str) -> bool:
+    return len(text.strip()) <= _SHORT and _SMALL_TALK.search(text) is not None
 
 
 def user_text(group: Group) -> str:

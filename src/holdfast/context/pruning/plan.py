@@ -358,10 +358,11 @@ class _Work:
         return sum(block.tokens for block in self.blocks[draft.first_index :]) - draft.saved
 
     def profiting(self, saved: int) -> int:
-        """The requests that profit: as many as there were, but not more than fit until the
-        flush is due, when the cache is rewritten anyway."""
+        """The requests that profit: as many as there were, but not more than half of those that
+        fit until the flush is due: by then the cache is rewritten anyway, and the next batch of
+        results may be worth pruning before."""
         if self.turns is not None:
             return self.turns
         room = self.budget.flush_at - (self.projected - saved)
         growth = max(1, self.tokens // max(1, self.answers))
-        return max(1, min(self.answers, room // growth))
+        return max(1, min(self.answers, room // growth // 2))
