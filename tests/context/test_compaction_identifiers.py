@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from holdfast.context.blocks import group_blocks
 from holdfast.context.compaction.identifiers import identifiers_in, required_identifiers
-from holdfast.types import Message, Text, ToolResult
+from holdfast.types import Message, Text, ToolCall, ToolResult
 from tests.context.compacting import Transcript, chat, used_tool
 from tests.scale import scaled
 
@@ -43,14 +43,25 @@ from tests.scale import scaled
         ("run `make-all`", None, None),
         ("run `load()`", "name", "load()"),
         ("on 2026-05-01", "date", "2026-05-01"),
-        ("on May 20th, 2024", "amount", "May 20th, 2024"),
+        ("on May 20th, 2024", "date", "May 20th, 2024"),
         ("under 1,250 euros", "amount", "1,250 euros"),
         ("costs $99.50.", "amount", "$99.50"),
         ("waits 30 ms", "amount", "30 ms"),
-        ("改到端口5432，更新", "amount", "端口5432"),
+        ("改到端口5432，更新", "reference", "端口5432"),
         ("不要超过800元。", "amount", "800元"),
-        ("订5月20日的票", "amount", "5月20日"),
+        ("订5月20日的票", "date", "5月20日"),
         ("等3小时", "amount", "3小时"),
+        ("order SO-20251103-778.", "ticket", "SO-20251103-778"),
+        ("订单号是 SO-20251103-778，请跟进", "ticket", "SO-20251103-778"),
+        ("with gpt-4o today", "id", "gpt-4o"),
+        ("user amelia_rossi_1297", "id", "amelia_rossi_1297"),
+        ("call +351 21 1000013 now", "phone", "+351 21 1000013"),
+        ("ring +1 (415) 555-0199.", "phone", "+1 (415) 555-0199"),
+        ("ring (415) 555-0199 or", "phone", "(415) 555-0199"),
+        ("电话138 1234 5678，谢谢", "phone", "138 1234 5678"),
+        ("座机021-12345678。", "phone", "021-12345678"),
+        ("born on 14 March 2019", "date", "14 March 2019"),
+        ("生日是2019年3月14日。", "date", "2019年3月14日"),
         ("看一下src/网关/main.py的日志在/var/log/app.log里", "path", "/var/log/app.log"),
     ],
 )
@@ -75,6 +86,11 @@ def test_identifiers_of_every_kind_are_found(
         "你好，世界",
         "…",
         "a.m. or p.m.",
+        "in 2019",
+        "2019年的事",
+        "a mid-1990s song, 20-year-old",
+        "[result cleared: 4,000 characters; expand e000047]",
+        "[… 9,000 of 9,500 characters are not shown; the whole text: expand 0a1b2c3d4e5f6071]",
     ],
 )
 def test_ordinary_words_are_no_identifiers(text: str) -> None:
@@ -89,7 +105,8 @@ def test_what_is_found_stands_in_the_text(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "piece", ["a/", "a.", "A1", "_a", "1,", "a@", "-", "http://", "a.b/", "`a"]
+    "piece",
+    ["a/", "a.", "A1", "_a", "1,", "a@", "-", "http://", "a.b/", "`a", "+1", "+111 1(", "A-1-"],
 )
 def test_a_long_text_of_one_pattern_is_read_in_linear_time(piece: str) -> None:
     assert len(identifiers_in(piece * (200_000 // len(piece)))) < 20_000
@@ -140,3 +157,64 @@ def test_carried_identifiers_fade_when_new_ones_come() -> None:
 def test_the_cap_is_kept() -> None:
     transcript = Transcript(m for step in range(50) for m in used_tool(step))
     assert len(required_identifiers(group_blocks(transcript.blocks), 4)) <= 4
+
+
+def found_in(*messages: Message, cap: int = 20) -> list[str]:
+    groups = group_blocks(Transcript(messages).blocks)
+    return [each.text for each in required_identifiers(groups, cap)]
+
+
+def returned(text: str) -> Message:
+    return Message(role="tool", parts=(ToolResult(call_id="x", content=(Text(text=text),)),))
+
+
+def test_a_phone_number_is_whole_or_not_at_all() -> None:
+    assert found_in(Message.of("user", "Call +351 21 1000013 or 1000013.")) == ["+351 21 1000013"]
+    assert found_in(returned('{"phone": "+351 21 1000013"}')) == ["+351 21 1000013"]
+
+
+def test_codes_come_before_money_and_counts_whoever_said_these() -> None:
+    found = found_in(
+        returned("reservation HAT041 at /srv/data/book.csv"),
+        Message.of("assistant", "That is $136 and $174 for 3 days, 10% off."),
+    )
+    assert set(found[:2]) == {"HAT041", "/srv/data/book.csv"}
+    said = Message.of("user", "我2019年下的订单号是 SO-20251103-778，花了 800元，2019年的。")
+    assert found_in(said) == ["SO-20251103-778", "800元"]
+
+
+def test_names_of_json_fields_are_left_out_unless_somebody_uses_them() -> None:
+    output = returned('{"first_name": "Amelia", "payment_id": "credit_card_4421"}')
+    assert found_in(output) == ["credit_card_4421"]
+    call = ToolCall(id="c", name="get_user", arguments={"payment_id": "credit_card_4421"})
+    calling = Message(role="assistant", parts=(call,))
+    assert found_in(output, calling) == ["credit_card_4421"]
+    assert "payment_id" in found_in(output, Message.of("user", "What is the payment_id?"))
+    assert "first_name" in found_in(output, returned("def greet(first_name): ..."))
+
+
+def test_our_own_ids_are_no_identifiers() -> None:
+    noted = returned("[result cleared: 900 characters; expand e000047]")
+    said = Message.of("assistant", "I look at e000047 and at e000000 again, then at OPS-12.")
+    assert found_in(noted, said) == ["OPS-12"]
+
+
+def test_of_two_that_hold_one_another_the_longer_is_told() -> None:
+    short = Message.of("user", "Look at src/project/main and at commit e36b4388.")
+    long = returned("src/project/main.py e36b4388aebb892c10ed779bafc9c1a07a325b8d")
+    assert found_in(short, long) == [
+        "e36b4388aebb892c10ed779bafc9c1a07a325b8d",
+        "src/project/main.py",
+    ]
+
+
+def test_a_longer_number_does_not_hold_a_shorter_one() -> None:
+    assert set(found_in(Message.of("user", "OPS-1 and OPS-12 are open."))) == {"OPS-1", "OPS-12"}
+
+
+def test_carried_money_fades_before_carried_codes() -> None:
+    groups = group_blocks(Transcript(chat(2)).blocks)
+    known = [("$136", ("c1",)), ("2019", ("c1",)), ("SO-20251103-778", ("c1",))]
+    found = required_identifiers(groups, 20, known=known)
+    assert [each.text for each in found][:1] == ["SO-20251103-778"]
+    assert "2019" not in [each.text for each in found]

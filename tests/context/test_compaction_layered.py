@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
+
+from holdfast.context.blocks import Group, group_blocks
 from holdfast.context.compaction import Compacted, CompactionPlan
+from holdfast.context.compaction.facts import history_of, history_text
+from holdfast.context.compaction.shapes import History
 from holdfast.types import Message
 from tests.context.compacting import Transcript, done_by, used_tool
 from tests.context.test_compaction_contract import check
@@ -127,3 +132,38 @@ def test_chinese_labels_are_read_back_too() -> None:
     assert telling(done, "decision").count("决定：") == 1
     assert "消息队列" in telling(done, "decision")
     assert done.text.count("原样标识：") <= 1
+
+
+def talked(first: int, count: int) -> tuple[Group, ...]:
+    said = [Message.of("user", f"Word {n}.") for n in range(first + count)]
+    return group_blocks(Transcript(said).blocks)[first:]
+
+
+def figures(groups: tuple[Group, ...], earlier: History, *, minutes: int) -> History:
+    start = datetime(2025, 5, 14, 9, 0, tzinfo=UTC)
+    entries = [block.entry for group in groups for block in group.blocks]
+    times = {e: start + timedelta(minutes=minutes * n) for n, e in enumerate(entries)}
+    return history_of(groups, earlier, finished=0, times=times)
+
+
+def test_the_figures_name_a_range_only_while_it_is_that_of_all() -> None:
+    first = talked(0, 5)
+    history = figures(first, History(), minutes=1)
+    told = history_text(history, first, "en")
+    assert "5 messages; 5 by the user" in told
+    assert "ids e000000–e000004" in told
+    second = talked(5, 4)
+    history = figures(second, history, minutes=1)
+    for language, count in (("en", "9 messages"), ("zh", "9 条消息")):
+        told = history_text(history, second, language)  # type: ignore[arg-type]
+        assert count in told
+        assert "e00000" not in told
+        assert "4" not in told.split("2025")[0]
+
+
+def test_a_span_within_one_minute_is_not_told() -> None:
+    groups = talked(0, 3)
+    assert "2025" not in history_text(figures(groups, History(), minutes=0), groups, "en")
+    assert "2025-05-14T09:00 – 2025-05-14T09:02" in history_text(
+        figures(groups, History(), minutes=1), groups, "en"
+    )

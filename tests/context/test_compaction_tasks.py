@@ -50,6 +50,9 @@ def test_a_new_request_after_a_farewell_or_on_another_subject_is_a_new_task(
         ["Please fix the login page.", "It still fails, look again."],
         ["请修复登录页面的错误。", "好的，继续。", "这个还是不对，再看一下。"],
         ["Sure, my user ID is mia_li_3668.", "ok", "go on"],
+        ["帮我准备发布。", "不对，会议是周四下午三点。", "今天天气怎么样？", "继续第0步。"],
+        ["请修复登录页面的错误。", "谢谢，辛苦了！", "今天天气怎么样？"],
+        ["Please fix the login page.", "Thanks, that's all!", "How is the weather today?"],
     ],
 )
 def test_going_on_is_not_a_new_task(said: list[str]) -> None:

@@ -6,7 +6,8 @@ import pytest
 
 from holdfast.context.extract import extract
 from holdfast.retain import RetainLine
-from tests.context.heard import talk
+from holdfast.types import Message
+from tests.context.heard import call, heard, result, talk
 
 
 def lines(*said: str, share: float = 1.0) -> dict[str, RetainLine]:
@@ -65,8 +66,9 @@ def test_greetings_questions_and_drift_are_not_written() -> None:
 
 
 def test_rules_and_requests_to_remember_are_written_as_said() -> None:
-    found = lines("以后都用中文回复。", "记住，我对花生过敏。", "不要动生产库。", share=0.05)
-    written = "；".join(line.text for line in found.values())
+    said = ("以后都用中文回复。", "记住，我对花生过敏。", "不要动生产库。")
+    found = extract(talk(*(("user", text) for text in said)), share=0.05).lines
+    written = "；".join(line.text for line in found)
     assert "以后都用中文回复" in written
     assert "记住，我对花生过敏" in written
     assert "不要动生产库" in written
@@ -90,3 +92,66 @@ def test_what_the_assistant_says_is_trusted_less() -> None:
     )
     assert [line.trust for line in found.lines] == ["user", "agent"]
     assert found.lines[1].entity == "助手"
+
+
+@pytest.mark.parametrize(
+    ("said", "written"),
+    [
+        ("我们决定用PostgreSQL 16，不用MySQL。", "我们决定用PostgreSQL 16，不用MySQL"),
+        ("我国有三十四个省级行政区。", "我国有三十四个省级行政区"),
+        ("其他服务器在法兰克福机房，端口5433。", "其他服务器在法兰克福机房，端口5433"),
+        ("它们的端口是5433和5434。", "它们的端口5433和5434"),
+        ("还是用旧方案上线。", "还是用旧方案上线"),
+        ("呢绒大衣放在3号柜子里了。", "呢绒大衣放在3号柜子里"),
+        ("香港特别行政区的区号是852。", "区号852"),
+    ],
+)
+def test_no_word_is_cut_in_two(said: str, written: str) -> None:
+    (line,) = lines(said).values()
+    assert line.text == written
+
+
+def test_orders_to_go_on_are_no_facts() -> None:
+    steps = [f"继续第{n}步。" for n in range(8)]
+    assert lines(*steps, "好的，请继续第9步", "再试一次。") == {}
+    assert "继续使用PostgreSQL" in lines("以后继续使用PostgreSQL，不要换成MySQL。")["用户"].text
+
+
+def test_a_question_is_kept_only_while_nobody_has_answered() -> None:
+    asked = ("user", "我2019年住在上海哪个区？")
+    told = ("user", "我打算下周搬到上海工作。")
+    answer = ("assistant", "好的。")
+    written = [line.text for line in extract(talk(asked, answer, told, answer), share=1.0).lines]
+    assert not any("哪个区" in text for text in written)
+    still = [line.text for line in extract(talk(told, answer, asked), share=1.0).lines]
+    assert any("哪个区" in text for text in still)
+
+
+def test_unnamed_speakers_have_one_name_each_whatever_tools_return() -> None:
+    english = "The nightly importer failed three times because the disk was full on Tuesday."
+    found = extract(
+        heard(
+            Message.of("user", "我打算下周搬到上海工作。"),
+            call(1, "read", {}),
+            Message(role="user", parts=result(1, english * 20).parts),
+            Message.of("assistant", english),
+            Message.of("assistant", "上海的地铁有二十条线路。"),
+            Message.of("user", "I adopted a dog named Rex in March."),
+        ),
+        share=1.0,
+    )
+    assert {line.entity for line in found.lines} == {"用户", "助手"}
+    alone = extract(talk(("assistant", "上海的地铁有二十条线路。")), share=1.0)
+    assert {line.entity for line in alone.lines} == {"助手"}
+
+
+def test_what_a_user_tells_an_assistant_of_different_things_is_not_glued() -> None:
+    said = [
+        "我叫李雷，住在上海浦东。",
+        "订单号是 SO-20251103-778。",
+        "我2018年在上海浦东买了房子。",
+    ]
+    told = [turn for text in said for turn in (("user", text), ("assistant", "好的。"))]
+    texts = [line.text for line in extract(talk(*told), share=1.0).lines]
+    assert "订单号 SO-20251103-778" in texts
+    assert any("李雷" in text and "2018年" in text for text in texts)

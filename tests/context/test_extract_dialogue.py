@@ -76,6 +76,54 @@ def test_the_question_left_open_at_the_end_is_kept() -> None:
     assert any("subnet" in clause.text for clause in key_clauses(said, 5))
 
 
+@pytest.mark.parametrize(
+    "asked",
+    [
+        "What did Joanna say about Kyoto?",
+        "What did Joanna say about Kyoto, and when did she visit the old temple there?",
+        "Can you tell me more about Kyoto?",
+    ],
+)
+def test_a_question_that_was_answered_is_no_memory(asked: str) -> None:
+    said = talk(
+        ("user", "I moved the billing service to Frankfurt in March."),
+        ("assistant", "Noted."),
+        ("user", asked),
+        ("assistant", "I do not know yet."),
+    )
+    assert {source for line in extract(said, share=1.0).lines for source in line.sources} == {"e0"}
+    assert any("e2" in line.sources for line in extract(said[:3], share=1.0).lines)
+
+
+def test_what_is_told_beside_a_question_and_what_a_request_names_is_kept() -> None:
+    said = talk(
+        ("user", "I live in Boston with my sister Clara, which gym is near us?"),
+        ("assistant", "There are several."),
+        ("user", "Could you cancel reservation M05KNL for me?"),
+        ("assistant", "Done."),
+    )
+    text = " ".join(line.text for line in extract(said, share=1.0).lines)
+    assert "live in Boston with sister Clara" in text
+    assert "M05KNL" in text
+    assert "gym" not in text
+
+
+def test_unrelated_facts_told_to_an_assistant_stand_on_their_own_lines() -> None:
+    facts = (
+        "My daughter's birthday is 14 March 2019.",
+        "The order number is SO-20251103-778.",
+        "The API endpoint moved to https://api.acme.dev/v3.",
+        "My daughter's school is in Pune.",
+    )
+    said = [turn for fact in facts for turn in (("user", fact), ("assistant", "OK, noted."))]
+    said += [("user", f"Continue with step {n}.") for n in range(5)]
+    texts = [line.text for line in extract(talk(*said)).lines]
+    assert "The order number is SO-20251103-778" in texts
+    assert "The API endpoint moved to https://api.acme.dev/v3" in texts
+    assert "daughter's birthday is 14 March 2019; daughter's school is in Pune" in texts
+    assert not any("Continue" in text for text in texts)
+
+
 def test_the_share_bounds_what_is_written() -> None:
     rng = random.Random(4)
     words = ["I", "my", "sister", "moved", "Boston", "bakery", "March", "dog", "server", "tea"]

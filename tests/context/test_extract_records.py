@@ -18,7 +18,7 @@ from holdfast.context.extract.commands import (
     test_runner as runner_of,
 )
 from holdfast.retain import RetainLine
-from holdfast.types import Message, ToolCall
+from holdfast.types import Message, Text, ToolCall
 from tests.context.heard import call, heard, result
 
 DIFF = """diff --git a/app/export.py b/app/export.py
@@ -184,6 +184,13 @@ def test_test_runners_are_recognised(command: str, started: str | None) -> None:
         ("test result: ok. 5 passed; 0 failed;", "test result: ok. 5 passed; 0 failed;"),
         ("ok  \tpkg/a\t0.3s", "ok pkg/a 0.3s"),
         ("hello", ""),
+        ("E  AssertionError\n3 failed, 20 passed", "3 failed, 20 passed"),
+        ("  20 passing (2s)\n  3 failing", "3 failing"),
+        (" Tests  3 failed | 20 passed (23)", "Tests 3 failed | 20 passed (23)"),
+        ("23 examples, 3 failures", "23 examples, 3 failures"),
+        ("[INFO] Tests run: 23, Failures: 3, Errors: 0", "Tests run: 23, Failures: 3, Errors: 0"),
+        ("测试结束：26个通过，2个失败", "26个通过，2个失败"),
+        ("I said 3 failed, 20 passed yesterday", ""),
     ],
 )
 def test_the_result_of_a_test_run_is_its_own_word(output: str, said: str) -> None:
@@ -212,3 +219,42 @@ def test_tools_that_change_something_are_known_by_their_names(name: str) -> None
 @pytest.mark.parametrize("name", ["get_order", "list_updates", "bash", "search", "read_orders"])
 def test_tools_that_only_read_are_not(name: str) -> None:
     assert not changes_something(name)
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "started"),
+    [
+        ("Bash", {"command": "pytest -k t1"}, "pytest -k t1"),
+        ("run_tests", {"suite": "unit"}, "run_tests unit"),
+        ("terminal", {"command": "./check.sh --fast"}, "./check.sh --fast"),
+        ("python", {"code": "main()"}, "python main()"),
+    ],
+)
+def test_the_last_test_result_is_kept_whatever_the_tool_is_called(
+    name: str, arguments: dict[str, object], started: str
+) -> None:
+    messages = [Message.of("user", "Fix the flaky test.")]
+    for n in (1, 2):  # results as one provider sends them: by the user, with words of a harness
+        answer = result(n, f"E   AssertionError\n{n} failed, 20 passed").parts
+        reminder = Text(text="<system-reminder>The todo list is empty.</system-reminder>")
+        messages += [call(n, name, arguments), Message(role="user", parts=(*answer, reminder))]
+    (tests,) = by_entity(extract(heard(*messages)).lines)["tests"]
+    assert tests.text == f"{started} → 2 failed, 20 passed"
+    assert (tests.trust, tests.sources) == ("tool", ("e3", "e4"))
+
+
+def test_of_one_command_in_several_requests_only_the_last_result_is_kept() -> None:
+    messages = []
+    for n in range(6):
+        messages += [Message.of("user", f"Continue with step {n}."), bash(n, "pytest -q"),
+                     result(n, f"{n} failed, 26 passed in 1.2s")]  # fmt: skip
+    (tests,) = by_entity(extract(heard(*messages)).lines)["tests"]
+    assert tests.text == "pytest -q → 5 failed, 26 passed"
+
+
+@pytest.mark.parametrize("command", ["cat old.log", "cd x && grep -r passed .", "git log -3"])
+def test_a_result_that_is_only_read_again_is_no_test_run(command: str) -> None:
+    messages = heard(
+        Message.of("user", "Look at it."), bash(1, command), result(1, "3 failed, 20 passed")
+    )
+    assert "tests" not in by_entity(extract(messages).lines)

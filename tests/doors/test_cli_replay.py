@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
-from holdfast.cli import main
+from holdfast.cli import main, replay_page
 from holdfast.engine.facade import open_engine
+from holdfast.engine.replay import Replayed, Trimmed
 from holdfast.formats import to_anthropic, to_openai
 from holdfast.testing.corpus import conversation
 from holdfast.text import columns
@@ -287,6 +288,38 @@ def test_a_terminal_of_few_characters_gets_bars_it_can_show(tmp_path: Path, home
     explained = program("context", "explain", "s", home=home, encoding="ascii").out
     assert explained.splitlines()[1].startswith("#")
     assert "\\u" not in explained
+
+
+LEAD = "A summary of what was said before:"
+
+
+def shown(*results: Replayed) -> str:
+    out = StringIO()
+    with redirect_stdout(out):
+        replay_page.page(results, "log.jsonl", 6_000)
+    return out.getvalue()
+
+
+def test_the_summary_and_the_memories_that_say_most_are_shown() -> None:
+    trimmed = Trimmed(dropped=3, first_dropped=("Book a flight.",))
+    poor = Replayed(id="poor", dropped=3, summary=LEAD, trimmed=trimmed)
+    rich = Replayed(
+        id="rich", dropped=3, summary=f"{LEAD}\n\nGoal: 去里斯本", memories=("- W @用户: 素食",)
+    )
+    assert "What the model reads instead" not in shown(poor), "no heading over nothing"
+    assert "What is in memory" not in shown(poor)
+    told = shown(poor, rich)
+    assert "What the model reads instead (conversation rich)" in told
+    assert "Goal: 去里斯本" in told
+    assert "+ W @用户: 素食" in told
+
+
+def test_every_problem_is_named_or_counted() -> None:
+    problems = tuple(f"call {call}: the task text is lost" for call in range(1, 9))
+    told = shown(Replayed(id="c", task_text_kept=False, problems=problems))
+    assert "8 problems" in told
+    assert "! c: call 6: the task text is lost" in told
+    assert "! and 2 more, which --json names" in told
 
 
 # ── context explain ─────────────────────────────────────────────────────────────────────────

@@ -25,8 +25,12 @@ from holdfast.types import Image, Json, Message, Opaque, Part, Text, Thinking, T
 __all__ = ["TokenEstimator"]
 
 _MESSAGE: Final = 4  # role and separators around every message
-_CALL: Final = 8  # around a call, a result and a tool: names of fields, ids, brackets
-_RESULT: Final = 6
+# Around a call and a result: names of fields, ids, brackets. OpenAI writes them short; servers of
+# other models, which we may not know, put the JSON with its ids into the prompt.
+_CALL: Final[Mapping[str, int]] = {"o200k": 8, "cl100k": 8}
+_RESULT: Final[Mapping[str, int]] = {"o200k": 6, "cl100k": 6}
+_CALL_ELSEWHERE: Final = 28
+_RESULT_ELSEWHERE: Final = 20
 _TOOL: Final = 8
 _TOOLS: Final[Mapping[str, int]] = {"claude": 350}  # a system text the provider adds for tools
 _SHORT: Final = 0.5  # a text of any kind may cost this much more than its features say
@@ -36,7 +40,16 @@ _PIECE: Final = 32_768  # characters a real tokenizer is given at a time
 class TokenEstimator:
     """Counts with the weights of one tokenizer family, or with a real tokenizer if given one."""
 
-    __slots__ = ("_counter", "_memo", "_wanted", "_weights", "factor", "family")
+    __slots__ = (
+        "_call",
+        "_counter",
+        "_memo",
+        "_result",
+        "_wanted",
+        "_weights",
+        "factor",
+        "family",
+    )
 
     def __init__(
         self,
@@ -55,6 +68,8 @@ class TokenEstimator:
         self.factor = factor
         self._counter = counter
         self._weights = weights_of(family)
+        self._call = _CALL.get(family, _CALL_ELSEWHERE)
+        self._result = _RESULT.get(family, _RESULT_ELSEWHERE)
         self._wanted = frozenset(self._weights)
         self._memo = _memo if _memo is not None else _Memo()
 
@@ -98,9 +113,9 @@ class TokenEstimator:
             case ToolCall():
                 arguments = part.arguments
                 written = arguments if isinstance(arguments, str) else _json(arguments)
-                return _CALL + self._text(part.name) + self._text(written)
+                return self._call + self._text(part.name) + self._text(written)
             case ToolResult():
-                return _RESULT + sum(self._part(inner) for inner in part.content)
+                return self._result + sum(self._part(inner) for inner in part.content)
             case Opaque():
                 return self._text(_json(part.data))
             case Image():
