@@ -88,6 +88,7 @@ def test_identifiers_of_every_kind_are_found(
         "a.m. or p.m.",
         "in 2019",
         "2019年的事",
+        "the issue\n3 times",
         "a mid-1990s song, 20-year-old",
         "[result cleared: 4,000 characters; expand e000047]",
         "[… 9,000 of 9,500 characters are not shown; the whole text: expand 0a1b2c3d4e5f6071]",

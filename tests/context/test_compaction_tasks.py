@@ -52,6 +52,8 @@ def test_a_new_request_after_a_farewell_or_on_another_subject_is_a_new_task(
         ["Sure, my user ID is mia_li_3668.", "ok", "go on"],
         ["帮我准备发布。", "不对，会议是周四下午三点。", "今天天气怎么样？", "继续第0步。"],
         ["请修复登录页面的错误。", "谢谢，辛苦了！", "今天天气怎么样？"],
+        ["帮我准备发布。", "以后回复请用简体中文，不要超过三句。"],
+        ["Prepare the release.", "Always write commit messages with a ticket number, please."],
         ["Please fix the login page.", "Thanks, that's all!", "How is the weather today?"],
     ],
 )

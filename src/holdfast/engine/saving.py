@@ -157,7 +157,12 @@ class Saver:
         if rooms.settings.memory.mode != "read-write":
             reason = f"memory.mode is {rooms.settings.memory.mode}"
             return plan.record("empty", owner=rooms.owner, mode=RULES, reason=reason)
-        found = extract(list(self._heard(entries)), max_lines=rooms.settings.flush.max_lines)
+        language = rooms.settings.memory.language
+        found = extract(
+            list(self._heard(entries)),
+            max_lines=rooms.settings.flush.max_lines,
+            language=None if language == "auto" else language,
+        )
         if not found.lines:
             return plan.record("empty", owner=rooms.owner, mode=RULES)
         lines = [render(self._cited(line)) for line in found.lines]

@@ -104,24 +104,24 @@ _PHONE: Final = re.compile(
 # Forms of several words: looked for only where people and models speak.
 _DATE: Final = (
     r"\d{1,4}年\d{1,2}月(?:\d{1,2}[日号])?|\d{1,2}月\d{1,2}[日号]"
-    rf"|\b{_MONTH}\s\d{{1,2}}(?:st|nd|rd|th)?(?:,?\s\d{{4}})?(?!\d)"
-    rf"|\b\d{{1,2}}(?:st|nd|rd|th)?\s{_MONTH}(?:,?\s\d{{4}})?(?![\da-z])"
+    rf"|\b{_MONTH} \d{{1,2}}(?:st|nd|rd|th)?(?:,? \d{{4}})?(?!\d)"
+    rf"|\b\d{{1,2}}(?:st|nd|rd|th)? {_MONTH}(?:,? \d{{4}})?(?![\da-z])"
 )
-_REFERENCE: Final = r"(?:\bport|端口|\bPR|\bissue|#)\s?#?\d{1,7}"
+_REFERENCE: Final = r"(?:\bport|端口|\bPR|\bissue|#) ?#?\d{1,7}"
 _SPOKEN: Final = re.compile(
     rf"(?P<date>{_DATE})|(?P<reference>{_REFERENCE})|(?P<name>`[\w./:@#$-]{{2,60}}(?:\(\))?`)"
-    r"|[$€£¥]\s?\d{1,15}(?:,\d{3}){0,4}(?:\.\d{1,4})?"
-    r"|(?<![\w.])\d[\d,]{0,12}(?:\.\d{1,6})?\s?(?:ms|secs?|seconds?|minutes?|mins?|hours?|hrs?"
+    r"|[$€£¥] ?\d{1,15}(?:,\d{3}){0,4}(?:\.\d{1,4})?"
+    r"|(?<![\w.])\d[\d,]{0,12}(?:\.\d{1,6})? ?(?:ms|secs?|seconds?|minutes?|mins?|hours?|hrs?"
     r"|days?"
     r"|weeks?|months?|years?|[kMGT]i?B|KB|%|km|kg|cm|mm|kWh|GHz|MHz|euros?|dollars?|USD|EUR|GBP|CNY"
     r"|RMB|JPY)(?!\w)"
-    r"|(?<![\d.])\d[\d,]{0,12}(?:\.\d{1,6})?\s?(?:元|块|万|亿|美元|欧元|毫秒|秒|分钟|小时|天|周"
+    r"|(?<![\d.])\d[\d,]{0,12}(?:\.\d{1,6})? ?(?:元|块|万|亿|美元|欧元|毫秒|秒|分钟|小时|天|周"
     r"|个月|年|公里"
     r"|千米|公斤|人|次|岁|%)"
     r"|(?<!\d)\d{1,2}:\d\d(?!\d)",
 )
 _SPOKEN_WEIGHTS: Final = {"date": 0.4, "reference": 0.8, "name": 0.5, None: 0.2}
-_YEAR: Final = re.compile(r"(?:19|20)\d\d\s?(?:年|years?)?")
+_YEAR: Final = re.compile(r"(?:19|20)\d\d ?(?:年|years?)?")
 _AS_FIELD: Final = re.compile(r"\\?[\"']\s{0,4}:")
 _OURS: Final = re.compile(r"(?:;|text:) expand ([\w-]{4,80})")  # an id in a note of ours
 _GAP: Final = "\n\n\n"  # in place of what was read: nothing reaches across it

@@ -18,6 +18,7 @@ from typing import Final
 
 from holdfast.context.blocks import Group, is_user
 from holdfast.context.compaction.shapes import Task, TaskSpan
+from holdfast.importance import is_constraint, is_correction
 from holdfast.text import cut
 from holdfast.types import Text
 
@@ -188,6 +189,8 @@ def _starts_anew(text: str, mine: frozenset[str], words: set[str], closed: bool)
         return False
     if len(mine) >= _MANY_WORDS:  # a whole assignment; a few words of it occur anywhere
         return overlap <= 2 * _LITTLE
+    if is_constraint(text) or is_correction(text):  # said about the work, not new work
+        return False
     return overlap <= _LITTLE and _REFERS_BACK.search(text[:400]) is None
 
 
