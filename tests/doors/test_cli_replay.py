@@ -194,6 +194,16 @@ def test_an_anthropic_request_is_replayed_in_its_own_format(tmp_path: Path) -> N
     assert all(line["system"] for line in requests)
 
 
+def test_tokens_are_counted_for_the_model_the_log_was_for(tmp_path: Path) -> None:
+    chat = to_openai(conversation(3, 4, language="zh"))
+    log = write_one(tmp_path / "log.jsonl", *chat)
+    sums = [
+        run("replay", str(log), "--window", "90000", "--for", name, "--json").lines[-1]
+        for name in ("claude-sonnet-4-5", "gpt-4")
+    ]
+    assert sums[0]["tokens_sent"] != sums[1]["tokens_sent"]
+
+
 def test_wrong_wishes_are_refused_with_what_to_do(tmp_path: Path) -> None:
     log = write_log(tmp_path / "log.jsonl", conversations=1)
     missing = run("replay", str(tmp_path / "none.jsonl"), "--window", "6000", expect=3)

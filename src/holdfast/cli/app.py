@@ -150,8 +150,17 @@ def replay(
     strategy: Annotated[
         str | None, typer.Option(help="layered, summary or selective. [default: the setting]")
     ] = None,
+    for_model: Annotated[
+        str | None,
+        typer.Option(
+            "--for",
+            metavar="NAME",
+            help="The model that the log was for: count tokens and check requests as it does.",
+        ),
+    ] = None,
     model: Annotated[
-        str, typer.Option(help="Who writes summaries: rules needs no model.")
+        str,
+        typer.Option(help="Who writes the summaries, not whom the log was for: rules needs none."),
     ] = "rules",
     format: Annotated[
         str | None,
@@ -179,7 +188,9 @@ def replay(
 
     replaying.run(
         file,
-        replaying.Wish(window=window, strategy=strategy, model=model, format=format),
+        replaying.Wish(
+            window=window, strategy=strategy, model=model, for_model=for_model, format=format
+        ),
         dump=dump,
         limit=limit,
         sample=sample,
