@@ -141,7 +141,7 @@ def test_consecutive_requests_share_their_prefix_unless_something_was_edited(
 def test_the_same_request_comes_after_a_restart(home: Path, engine: Engine) -> None:
     before = fill(engine.session("s"), 40)[-1]
     engine.close()
-    with open_engine(home, config={"context.window": WINDOW}) as again:
+    with open_engine(home, config={"context.window": WINDOW}, clock=FixedClock()) as again:
         after = again.session("s").prepare()
     assert after.messages == before.messages
     assert after.done == ()
