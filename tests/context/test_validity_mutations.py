@@ -33,7 +33,7 @@ def valid_requests(format: Format, count: int) -> Iterator[tuple[Json, list[Json
 def test_single_faults_in_valid_requests_are_named(format: Format) -> None:
     caps = capabilities_of(MODELS[format], format)
     faults = OPENAI_FAULTS if format == "openai" else ANTHROPIC_FAULTS
-    count = scaled(250)
+    count = scaled(2_500)
     done: Counter[str] = Counter()
     missed: Counter[str] = Counter()
     for seed, (system, messages) in enumerate(valid_requests(format, count)):

@@ -18,6 +18,7 @@ from holdfast.engine.saving import FlushDone
 from holdfast.engine.session import Session
 from holdfast.engine.turn import CompactionDone, Prepared, PruneDone
 from holdfast.errors import IrreducibleContext
+from holdfast.events import ContextMeasured
 from holdfast.testing import FixedClock, ScriptedModel, SequentialIds
 from holdfast.testing.corpus import conversation
 from holdfast.types import Json
@@ -288,3 +289,41 @@ def test_reports_of_the_provider_calibrate_the_estimate(engine: Engine) -> None:
     assert 1.4 * before < after < 1.6 * before, "one step at a time, and a report counts once"
     same = session.explain_context(model="claude-sonnet-4-5").projection.tokens
     assert other <= same < 1.1 * other, "what one model counts says nothing about another"
+
+
+def first_flush_at(home: Path, **config: Json) -> tuple[int, Prepared]:
+    """How large the request was when the first flush began, and the request after it."""
+    measured: list[int] = []
+    settings = {"context.window": WINDOW, "prune.mode": "off", **config}
+    with open_engine(home, config=settings, clock=FixedClock()) as engine:
+        engine.subscribe(
+            lambda event: (
+                measured.append(event.projected) if isinstance(event, ContextMeasured) else None
+            )
+        )
+        session = engine.session("s")
+        agent_run(session, 0)
+        for number in range(1, 80):
+            prepared = session.prepare()
+            if any(isinstance(done, FlushDone) for done in prepared.done):
+                return measured[-1], prepared
+            agent_run(session, 1, start=number, size=200)
+    raise AssertionError("there was no flush")
+
+
+def test_a_flush_comes_at_its_mark_or_at_the_hard_one_if_it_is_switched_off(home: Path) -> None:
+    soft, prepared = first_flush_at(home / "on")
+    assert prepared.budget.flush_at <= soft < prepared.budget.hard_at
+    hard, prepared = first_flush_at(home / "off", **{"flush.enabled": False})
+    assert prepared.budget.hard_at <= hard
+
+
+def test_texts_pinned_by_the_configuration_are_in_every_compacted_request(home: Path) -> None:
+    pin = "Answer in British English."
+    with open_engine(home, config={"context.window": WINDOW, "compaction.pins": [pin]}) as engine:
+        requests = fill(engine.session("s"), 40)
+    is_compacted = False
+    for prepared in requests:
+        is_compacted |= any(isinstance(done, CompactionDone) for done in prepared.done)
+        assert any(pin in str(message["content"]) for message in prepared.messages) == is_compacted
+    assert is_compacted
