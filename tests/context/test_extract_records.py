@@ -258,3 +258,19 @@ def test_a_result_that_is_only_read_again_is_no_test_run(command: str) -> None:
         Message.of("user", "Look at it."), bash(1, command), result(1, "3 failed, 20 passed")
     )
     assert "tests" not in by_entity(extract(messages).lines)
+
+
+@pytest.mark.parametrize(
+    ("last", "label"),
+    [("cat app/export.py", "so far: "), ("echo COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT", "done: ")],
+)
+def test_in_the_middle_of_the_work_nothing_is_said_to_be_done(last: str, label: str) -> None:
+    said = (
+        "The loop in `write_pages` goes over all pages of an invoice again, as it was meant to. "
+        "Another caller is `print_pages`, which has a slice of its own for the cover sheet."
+    )
+    before = [one.message for one in RUN[:13]]
+    run = heard(*before, bash(8, last, said), result(8, "..."))
+    told = [line.text for line in extract(run).lines if "goes over" in line.text]
+    assert told
+    assert all(text.startswith(label) for text in told)

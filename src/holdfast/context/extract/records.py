@@ -269,6 +269,10 @@ _ALOUD: Final = re.compile(
     r"|the (?:patch|test)s? (?:looks?|pass))\b",
     re.IGNORECASE,
 )
+_HANDS_IN: Final = re.compile(
+    r"\b(?:submit|finish|attempt_completion|complete_task|final_answer)", re.IGNORECASE
+)
+_SO_FAR: Final = 2
 _CAUSE: Final = re.compile(
     r"\b(?:the (?:issue|problem|bug|root cause|cause) (?:is|was)|because"
     r"|should (?:be|use|catch|return)"
@@ -283,20 +287,36 @@ _SLIP: Final = re.compile(
 
 
 def _done(records: _Records, exchange: Exchange, steps: Sequence[_Step]) -> None:
-    """What the assistant says at the end, after its last edit, if it ended at all."""
+    """What the assistant says at the end, after its last edit; in the middle of the work it is
+    only where it stands."""
     edits = [step for step in steps if edited_files(step.call)]
     after = exchange.heard.index(edits[-1].heard) if edits else -1
+    has_ended = _has_ended(exchange, steps)
+    label, most = ("done", 12) if has_ended else ("so far", _SO_FAR)
     for one in reversed(exchange.heard[after + 1 :]):
         said = _said(one)
         if one.message.role != "assistant" or len(said) < 150:
             continue
-        for sentence in _sentences(said)[:12]:
-            if _IDENTIFIER.search(sentence) and not _ALOUD.match(sentence):
-                records.add(
-                    "S", "task", f"done: {sentence}",
-                    sources=(one.entry,), at=one.at, trust="agent", worth=0.6,
-                )  # fmt: skip
+        told = [
+            sentence
+            for sentence in _sentences(said)[:12]
+            if _IDENTIFIER.search(sentence) and not _ALOUD.match(sentence)
+        ]
+        for sentence in told[:most]:
+            records.add(
+                "S", "task", f"{label}: {sentence}",
+                sources=(one.entry,), at=one.at, trust="agent", worth=0.6 if has_ended else 0.4,
+            )  # fmt: skip
         return
+
+
+def _has_ended(exchange: Exchange, steps: Sequence[_Step]) -> bool:
+    """Whether the work was handed in: by a word to the user, or by a call that says so."""
+    spoken = [one.message for one in exchange.heard if one.message.role == "assistant"]
+    if spoken and not spoken[-1].tool_calls:
+        return True
+    final = steps[-1].call
+    return _HANDS_IN.search(f"{final.name} {str(final.arguments)[:2_000]}") is not None
 
 
 def _causes(records: _Records, steps: Sequence[_Step]) -> None:
