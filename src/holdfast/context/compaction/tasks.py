@@ -189,9 +189,14 @@ def _starts_anew(text: str, mine: frozenset[str], words: set[str], closed: bool)
         return False
     if len(mine) >= _MANY_WORDS:  # a whole assignment; a few words of it occur anywhere
         return overlap <= 2 * _LITTLE
-    if is_constraint(text) or is_correction(text):  # said about the work, not new work
-        return False
-    return overlap <= _LITTLE and _REFERS_BACK.search(text[:400]) is None
+    is_new = overlap <= _LITTLE and _REFERS_BACK.search(text[:400]) is None
+    return is_new and not _is_about_the_work(text)
+
+
+@lru_cache(maxsize=_REMEMBERED)
+def _is_about_the_work(text: str) -> bool:
+    """Whether a rule is set or something corrected: said about the work, not new work."""
+    return is_constraint(text) or is_correction(text)
 
 
 def _is_small_talk(text: str) -> bool:
