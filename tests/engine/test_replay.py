@@ -236,3 +236,9 @@ def test_public_transcripts_keep_every_promise(
     for number, each in enumerate(chance.sample(every, min(count, len(every)))):
         result = replay(each, fast_path / str(number), window=window, strategy=strategy)
         kept_promises(result)
+
+
+def test_a_log_that_tells_no_time_is_not_given_one(fast_path: Path) -> None:
+    result = replay(long_chat(), fast_path, window=4_000)
+    assert result.summary
+    assert "2025-01-01" not in result.summary

@@ -182,7 +182,7 @@ class _Numbers:
 
 
 class _LogClock:
-    """The time of the log, if it tells one; else one second passes with each message."""
+    """The time of the log, if it tells one; else no time passes that anybody could take for one."""
 
     def __init__(self, recorded: Recorded) -> None:
         self._times = recorded.at
@@ -195,7 +195,7 @@ class _LogClock:
 
     def reach(self, index: int) -> None:
         """It is the moment of that message."""
-        at = self._times[index] if self._times else self._last + timedelta(seconds=1)
+        at = self._times[index] if self._times else None
         if at is not None:
             self._last = max(self._last, at)
 
