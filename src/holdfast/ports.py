@@ -10,13 +10,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from holdfast.types import Json, Message, Usage
+from holdfast.types import Erased, Json, Message, Usage
+
+if TYPE_CHECKING:
+    from holdfast.matching import Match
 
 __all__ = [
     "Clock",
     "Embedder",
+    "Erasable",
     "Ids",
     "Model",
     "ModelFailure",
@@ -88,3 +92,11 @@ class Reranker(Protocol):
 
 class TokenCounter(Protocol):
     def count(self, text: str) -> int: ...
+
+
+class Erasable(Protocol):
+    """A store that can take a text out of everything it holds, at once and for good."""
+
+    def erase(self, match: Match, *, dry_run: bool = False) -> Erased:
+        """What was found. Doing it again after a crash finishes it; then it finds nothing."""
+        ...

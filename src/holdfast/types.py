@@ -19,6 +19,7 @@ __all__ = [
     "Citation",
     "Entry",
     "EntryType",
+    "Erased",
     "Form",
     "Image",
     "Json",
@@ -26,6 +27,7 @@ __all__ = [
     "Message",
     "Opaque",
     "Part",
+    "Remaining",
     "Scope",
     "Text",
     "Thinking",
@@ -375,3 +377,28 @@ class Citation:
         return cls(
             source=found["source"], span=LineSpan(start=start, end=int(found["end"] or start))
         )
+
+
+# ── erasure ─────────────────────────────────────────────────────────────────────────────────
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Remaining:
+    """Where a text that was to be erased still stands, why, and what to do about it."""
+
+    path: str
+    why: str
+    hint: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Erased:
+    """What one store erased, or would erase. Nothing in it says what the text was."""
+
+    store: str
+    spans: int = 0
+    files: tuple[str, ...] = ()
+    """From the folder of the place."""
+    entries: tuple[str, ...] = ()
+    """``session#entry`` of each entry that held the text."""
+    remaining: tuple[Remaining, ...] = ()

@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 
 from holdfast import markdown
 from holdfast.errors import UsageError
-from holdfast.retain import RetainLine, parse, render, visible_line
+from holdfast.retain import RetainLine, line_id, parse, render, visible_line
 from holdfast.text import strip_hidden
 from tests.scale import scaled
 
 _NASTY = ["<!--", "-->", "&lt;!--", "--&gt;", "&amp;lt;!--", "<!-- hf {} -->", "@", '"', "\\", ": ",
-          "\n", "\u200b", "\u202e", "\ud800", "：", "- W ", "`", "*", "[x](y)",
-          "(c=0.5)", "\t"]  # fmt: skip
+          "\n", "“", "”", "＠", "（", "\u200b", "\u202e", "\ud800", "：", "- W ", "`", "*",
+          "[x](y)", "(c=0.5)", "\t"]  # fmt: skip
 hostile = st.lists(st.one_of(st.sampled_from(_NASTY), st.text(max_size=8)), max_size=8).map("".join)
 visible = hostile.map(visible_line).filter(bool)
 zones = st.sampled_from(
@@ -43,6 +43,12 @@ def lines(draw: st.DrawFn) -> RetainLine:
         since=draw(times),
         until=draw(times),
         supersedes=draw(names),
+        verified=draw(times),
+        retracted=draw(times),
+        agrees=draw(names),
+        user=draw(st.none() | plain),
+        chat=draw(st.none() | plain),
+        had_hidden=draw(st.booleans()),
         extra=draw(st.dictionaries(plain.map("x-".__add__), plain | st.integers(), max_size=2)),
     )
 
@@ -103,6 +109,8 @@ def test_a_line_looks_as_the_grammar_says() -> None:
         ("- W @小明：住在上海", "W", "小明", "住在上海"),
         ('- O(0.7) @"Ann Lee" : likes tea', "O", "Ann Lee", "likes tea"),
         ("- W: no entity", "W", None, "no entity"),
+        ("- O（c=0.8）@小明：喜欢茶", "O", "小明", "喜欢茶"),
+        ("- W ＠“欧阳 娜”：住在上海", "W", "欧阳 娜", "住在上海"),
         ("- W @a/b.py: see https://x.y/z: it works", "W", "a/b.py", "see https://x.y/z: it works"),
         ("- W @x: kept <!-- a note -->", "W", "x", "kept <!-- a note -->"),
     ],
@@ -119,7 +127,7 @@ def test_lines_written_by_hand_are_understood(
 @pytest.mark.parametrize(
     "written",
     ["", "- buy milk", "W @Peter: x", "- X @Peter: x", "- W @Peter x", "- W @Peter:", "- What: x",
-     "# W: x", "- w: x"],
+     "# W: x", "- w: x", "- [ ] W: x", "- [x] W @Peter: x", "1. W: x", "> - W: x"],
 )  # fmt: skip
 def test_other_lines_are_no_memory_lines(written: str) -> None:
     assert parse(written) is None
@@ -131,7 +139,7 @@ def test_a_damaged_comment_costs_only_itself() -> None:
     assert (line.text, line.id) == ("lives in Rome", None)
     odd = parse('- W: x <!-- hf {"sources": 3, "observed": "soon", "trust": "king", "id": 4} -->')
     assert odd is not None
-    assert (odd.sources, odd.observed, odd.trust, odd.id) == ((), None, "user", None)
+    assert (odd.sources, odd.observed, odd.trust, odd.id) == ((), None, "import", None)
 
 
 def test_what_a_newer_version_wrote_is_kept() -> None:
@@ -163,3 +171,33 @@ def test_a_day_stays_a_day_and_an_instant_an_instant() -> None:
     moment = parse(render(RetainLine(kind="W", text="x", observed=instant)))
     assert moment is not None
     assert moment.observed == instant
+
+
+def test_a_confidence_is_read_in_either_kind_of_brackets() -> None:
+    for written in ("- O(c=0.8): x", "- O（c=0.8）：x", "- O（0.8）: x", "- O (c = 0.8): x"):
+        line = parse(written)
+        assert line is not None
+        assert line.confidence == 0.8
+
+
+def test_every_line_has_an_id_without_being_edited() -> None:
+    by_hand = parse("- W @Peter: Lives in  Rome")
+    retyped = parse("* W @peter：lives in rome")
+    other = parse("- W @Peter: Lives in Oslo")
+    assert by_hand is not None
+    assert retyped is not None
+    assert other is not None
+    assert line_id(by_hand) == line_id(retyped) != line_id(other)
+    assert line_id(by_hand).startswith("h-")
+    assert len(line_id(by_hand)) == len("h-") + 12
+    assert line_id(RetainLine(kind="W", text="x", id="m1")) == "m1"
+
+
+@pytest.mark.parametrize(
+    "comment", ["[" * 100_000, '{"a":NaN}', '{"a":1e999}', '{"id":"m1","a":' + "9" * 9_999 + "}"]
+)
+def test_a_hostile_comment_costs_only_itself(comment: str) -> None:
+    line = parse(f"- W: x <!-- hf {comment} -->")
+    assert line is not None
+    assert line.text == "x"
+    assert parse(render(line)) == line

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from holdfast.text import is_hidden, normalise, slug, strip_hidden
+from holdfast.scope import check_name
+from holdfast.text import is_hidden, normalise, slug, strip_hidden, title_slug
 from tests.scale import scaled
 
 JOINERS = "\u200c\u200d\ufe0e\ufe0f\ufe00\U000e0100\u180b"
@@ -140,3 +141,20 @@ def test_slugs_of_texts_without_such_letters_still_differ() -> None:
 def test_a_slug_is_never_empty_and_always_plain(text: str) -> None:
     assert re.fullmatch("[a-z0-9](?:[a-z0-9-]*[a-z0-9])?", slug(text))
     assert len(slug(text)) <= 48
+
+
+@given(st.text(max_size=80))
+def test_every_title_has_a_name_that_a_file_may_have(title: str) -> None:
+    assert check_name(f"2026-03-04-{title_slug(title)}")
+
+
+@pytest.mark.parametrize(
+    ("title", "name"),
+    [
+        ("Fix the café's login!", "fix-the-cafes-login"),
+        ("帮我修复 Login 页面的崩溃。", "帮我修复-login-页面的崩溃"),
+        ("Оплатить счёт", "оплатить-счёт"),
+    ],
+)
+def test_a_title_stays_in_the_script_of_its_readers(title: str, name: str) -> None:
+    assert title_slug(title) == name

@@ -14,7 +14,7 @@ import zlib
 from collections.abc import Callable
 from typing import Final, TypeAlias
 
-__all__ = ["is_hidden", "normalise", "replace_hidden", "slug", "strip_hidden"]
+__all__ = ["is_hidden", "normalise", "replace_hidden", "slug", "strip_hidden", "title_slug"]
 
 _ZWNJ, _ZWJ = "\u200c", "\u200d"
 
@@ -161,3 +161,23 @@ def slug(text: str) -> str:
     )
     name = "-".join(re.findall(r"[a-z0-9]+", letters))[:48].strip("-")
     return name or f"name-{zlib.crc32(text.encode('utf-8', 'surrogatepass')):08x}"
+
+
+_LONGEST_IN_SCRIPT = 32
+_WORDS: Final = re.compile(r"[^\W_]+")
+
+
+def title_slug(text: str) -> str:
+    """A short name of a title that its readers can read: Chinese stays Chinese.
+
+    Latin letters become those of ``slug``. Never empty, and always the name of a file.
+    """
+    folded = unicodedata.normalize("NFKC", text).casefold()
+    letters = _WORDS.findall(unicodedata.normalize("NFKC", _ONE_HIDDEN.sub("", folded)))
+    if all(
+        unicodedata.name(char, "").startswith("LATIN") or not char.isalpha()
+        for word in letters
+        for char in word
+    ):
+        return slug(text)
+    return "-".join(letters)[:_LONGEST_IN_SCRIPT].strip("-") or slug(text)

@@ -9,38 +9,47 @@ comment and counts as much; what the comment does not say has its default.
 
 Promise: ``parse(render(x)) == x`` for every line that can be made, on one line of a list,
 whatever the text holds (``tests/foundation/test_retain.py``). A line can only be made of
-visible text on one line: ``visible_line`` makes such text of any other. Not here: files, and
-what a newer line does to an older one.
+visible text on one line: ``visible_line`` makes such text of any other. Not here: where in a
+file a line stands, and what a newer line does to an older one.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from datetime import date, datetime
 from typing import Final, Literal, cast, get_args
 
 from holdfast.errors import UsageError
-from holdfast.text import strip_hidden
+from holdfast.text import normalise, strip_hidden
 from holdfast.types import Json
 
-__all__ = ["RetainKind", "RetainLine", "Trust", "parse", "render", "visible_line"]
+__all__ = ["RetainKind", "RetainLine", "Trust", "line_id", "parse", "render", "visible_line"]
 
 RetainKind = Literal["W", "B", "O", "S"]
 Trust = Literal["user", "agent", "tool", "import"]
 """Where a line's support stands: said by the user, only by the agent, by a tool, or imported."""
 
-_KNOWN: Final = ("id", "sources", "trust", "observed", "since", "until", "supersedes")
+_TEXTS: Final = ("id", "user", "chat")
+_TIMES: Final = ("observed", "since", "until", "verified", "retracted")
+_LISTS: Final = ("sources", "supersedes", "agrees")
+_KNOWN: Final = (*_TEXTS, *_TIMES, *_LISTS, "trust", "had_hidden")
+_TRUSTS: Final = get_args(Trust)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RetainLine:
     """One memory. ``sources`` are citations such as ``session#entry``.
 
-    ``observed`` is when it was said, ``since`` and ``until`` when it is true. ``extra`` holds
-    what a newer version wrote into the comment: it is kept as it came.
+    ``observed`` is when it was said, ``since`` and ``until`` when it is true, ``verified`` when
+    it was last found so, ``retracted`` when somebody took it back. ``supersedes`` and ``agrees``
+    name other lines: those it replaces, and those a person found not to contradict it. ``user``
+    and ``chat`` are for whom it is, if for fewer than the folder is. ``had_hidden``: the text it
+    was made of hid characters from the reader. ``extra`` holds what a newer version wrote into
+    the comment: it is kept as it came.
     """
 
     kind: RetainKind
@@ -54,13 +63,19 @@ class RetainLine:
     since: date | datetime | None = None
     until: date | datetime | None = None
     supersedes: tuple[str, ...] = ()
+    verified: date | datetime | None = None
+    retracted: date | datetime | None = None
+    agrees: tuple[str, ...] = ()
+    user: str | None = None
+    chat: str | None = None
+    had_hidden: bool = False
     extra: Mapping[str, Json] = field(default_factory=dict, hash=False)
 
     def __post_init__(self) -> None:
         if self.kind not in get_args(RetainKind):
             raise UsageError(f"{self.kind!r} is no kind of memory line", hint="use W, B, O or S")
-        if self.trust not in get_args(Trust):
-            raise UsageError(f"{self.trust!r} is no trust", hint=f"use {get_args(Trust)}")
+        if self.trust not in _TRUSTS:
+            raise UsageError(f"{self.trust!r} is no trust", hint=f"use {_TRUSTS}")
         _check_visible("text", self.text)
         if self.entity is not None:
             _check_visible("entity", self.entity)
@@ -69,9 +84,21 @@ class RetainLine:
         _check_comment(self)
 
 
+def line_id(line: RetainLine) -> str:
+    """The id of a line; one written by hand has an id made of what it says.
+
+    So every line can be named without being edited. Case and white space make no difference.
+    """
+    if line.id is not None:
+        return line.id
+    said = "\x1f".join((line.kind, normalise(line.entity or ""), normalise(line.text)))
+    return "h-" + hashlib.sha256(said.encode()).hexdigest()[:12]
+
+
 def visible_line(text: str) -> str:
     """The text as a memory line may hold it: on one line, nothing hidden, no blanks around it."""
-    text = text.encode("utf-8", "replace").decode()  # half a surrogate pair cannot be written
+    if not text.isascii():
+        text = text.encode("utf-8", "replace").decode()  # half a surrogate pair cannot be written
     return " ".join(strip_hidden(" ".join(text.split()))[0].split())
 
 
@@ -87,31 +114,51 @@ def render(line: RetainLine) -> str:
 def parse(line: str) -> RetainLine | None:
     """The memory that a line holds, or None if it is not a memory line.
 
-    Lenient to hands: other bullets, a full-width colon, a comment that is damaged or missing.
+    Lenient to hands: other bullets, full-width brackets and colon, a comment that is damaged or
+    missing.
     """
     shown, comment = _split_comment(line.strip())
     found = _LINE.fullmatch(shown)
     if found is None or not (text := visible_line(_with_comment_marks(found["text"]))):
         return None
-    kind = cast(RetainKind, found["kind"].upper())
+    kind = cast(RetainKind, found["kind"])
     entity = _read_entity(found)
     if entity == "":
         return None
     confidence = _read_confidence(found["confidence"]) if kind == "O" else None
+    said = _read_comment(comment)
     try:
-        return RetainLine(
-            kind=kind, text=text, entity=entity, confidence=confidence, **_read_comment(comment)
-        )
+        # Only what a newer version wrote may be what JSON reads and cannot write.
+        make = RetainLine if said.get("extra") else _made
+        return make(kind=kind, text=text, entity=entity, confidence=confidence, **said)
     except (UsageError, TypeError):
-        return RetainLine(kind=kind, text=text, entity=entity, confidence=confidence)
+        return _made(kind=kind, text=text, entity=entity, confidence=confidence)
+
+
+def _made(**said: Json) -> RetainLine:
+    """A line of fields that were read a moment ago: making sure that they come back is done."""
+    line = object.__new__(RetainLine)
+    for name, default in _DEFAULTS.items():
+        object.__setattr__(line, name, said.get(name, default))
+    if line.extra is None:
+        object.__setattr__(line, "extra", {})
+    return line
+
+
+_DEFAULTS: Final[Mapping[str, Json]] = {
+    each.name: each.default if each.name not in ("kind", "text", "extra") else None
+    for each in fields(RetainLine)
+}
 
 
 # ── the visible part ────────────────────────────────────────────────────────────────────────
 
-_BARE: Final = r"[^\s\"@:：<>,;，；。!?！？()（）\[\]{}]+"
+_BARE: Final = r"[^\s\"“”@＠:：<>,;，；。!?！？()（）\[\]{}]+"
 _LINE: Final = re.compile(
-    r"[-*+]\s+(?P<kind>[WBOS])(?:\((?:c\s*=\s*)?(?P<confidence>[0-9.eE+-]{1,24})\))?"
-    rf"(?:\s+@(?:\"(?P<quoted>(?:[^\"\\]|\\.)*)\"|(?P<bare>{_BARE})))?\s*[:：]\s*(?P<text>.+)",
+    r"[-*+]\s+(?P<kind>[WBOS])"
+    r"(?:\s{0,4}[(（]\s{0,4}(?:c\s{0,4}[=＝]\s{0,4})?(?P<confidence>[0-9.eE+-]{1,24})\s{0,4}[)）])?"
+    r"(?:\s{0,99}[@＠](?:\"(?P<quoted>(?:[^\"\\]|\\.)*)\"|“(?P<curly>[^“”]+)”"
+    rf"|(?P<bare>{_BARE})))?\s*[:：]\s*(?P<text>.+)",
     re.DOTALL,
 )
 _NAME: Final = re.compile(_BARE)
@@ -131,6 +178,8 @@ def _written_entity(entity: str) -> str:
 def _read_entity(found: re.Match[str]) -> str | None:
     if found["bare"] is not None:
         return visible_line(_with_comment_marks(found["bare"]))
+    if found["curly"] is not None:
+        return visible_line(_with_comment_marks(found["curly"]))
     if found["quoted"] is None:
         return None
     return visible_line(re.sub(r"\\(.)", r"\1", _with_comment_marks(found["quoted"])))
@@ -181,21 +230,24 @@ _COMMENT: Final = re.compile(r"\s*<!-- hf (.*?) -->$", re.DOTALL)
 
 
 def _comment(line: RetainLine) -> str:
-    held: dict[str, Json] = {
-        "id": line.id,
-        "sources": list(line.sources),
-        "trust": line.trust if line.trust != "user" else None,
-        "observed": line.observed.isoformat() if line.observed else None,
-        "since": line.since.isoformat() if line.since else None,
-        "until": line.until.isoformat() if line.until else None,
-        "supersedes": list(line.supersedes),
-    }
-    said = {key: value for key, value in held.items() if value not in (None, [])}
+    said: dict[str, Json] = {}
+    for name in _ORDER:
+        value = getattr(line, name)
+        if name in _LISTS:
+            value = list(value)
+        elif name in _TIMES and value is not None:
+            value = value.isoformat()
+        if value not in _ABSENT and (name, value) != ("trust", "user"):
+            said[name] = value
     said |= line.extra
     if not said:
         return ""
     written = json.dumps(said, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
     return written.replace("<", "\\u003c").replace(">", "\\u003e")
+
+
+_ABSENT: Final[tuple[Json, ...]] = (None, [], False)
+_ORDER: Final = ("id", "sources", "trust", *_TIMES, *_LISTS[1:], *_TEXTS[1:], "had_hidden")
 
 
 def _split_comment(line: str) -> tuple[str, str]:
@@ -208,21 +260,27 @@ def _split_comment(line: str) -> tuple[str, str]:
 def _read_comment(comment: str) -> dict[str, Json]:
     try:
         held = json.loads(comment) if comment else {}
-    except ValueError:
+    except (ValueError, RecursionError):
         return {}
     if not isinstance(held, dict):
         return {}
-    fields: dict[str, Json] = {}
-    for name in ("id", "trust"):
-        if isinstance(held.get(name), str):
-            fields[name] = held[name]
-    for name in ("sources", "supersedes"):
-        if isinstance(held.get(name), list):
-            fields[name] = tuple(str(value) for value in held[name])
-    for name in ("observed", "since", "until"):
-        fields[name] = _read_time(held.get(name))
-    fields["extra"] = {key: value for key, value in held.items() if key not in _KNOWN}
-    return fields
+    said: dict[str, Json] = {}
+    for name, value in held.items():
+        if name in _TEXTS:
+            said |= {name: value} if isinstance(value, str) else {}
+        elif name in _LISTS:
+            said |= {name: tuple(map(str, value))} if isinstance(value, list) else {}
+        elif name in _TIMES:
+            said[name] = _read_time(value)
+        elif name == "trust":  # one that is not known is the least
+            said |= (
+                {name: value if value in _TRUSTS else "import"} if isinstance(value, str) else {}
+            )
+        elif name == "had_hidden":
+            said[name] = value is True
+        else:
+            said.setdefault("extra", {})[name] = value
+    return said
 
 
 def _read_time(written: Json) -> date | datetime | None:
@@ -236,15 +294,11 @@ def _read_time(written: Json) -> date | datetime | None:
 
 def _check_comment(line: RetainLine) -> None:
     try:
-        read = _read_comment(_comment(line))
+        read = _made(**_read_comment(_comment(line)))
     except (TypeError, ValueError, AttributeError) as error:
         raise UsageError(f"a memory line holds what JSON cannot: {error}") from error
     for name in _KNOWN:
-        if name == "trust" or getattr(line, name) == read.get(name, () if name in _LISTS else None):
-            continue
-        raise UsageError(f"the {name} of a memory line cannot be written and read back")
-    if dict(line.extra) != read.get("extra", {}):
+        if getattr(line, name) != getattr(read, name):
+            raise UsageError(f"the {name} of a memory line cannot be written and read back")
+    if dict(line.extra) != read.extra:
         raise UsageError("the extra fields of a memory line cannot be written and read back")
-
-
-_LISTS: Final = ("sources", "supersedes")
