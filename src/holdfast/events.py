@@ -26,9 +26,13 @@ __all__ = [
     "Event",
     "EventBus",
     "Listener",
+    "MemoryChanged",
+    "MemoryConflict",
+    "MemoryErased",
     "MemoryFlushEnd",
     "MemoryFlushSkipped",
     "MemoryFlushStart",
+    "MemoryForgotten",
     "MemoryWritten",
     "SessionClosed",
     "SessionDeleted",
@@ -173,6 +177,42 @@ class MemoryWritten(Event):
     path: str
     added: int
     skipped: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemoryChanged(Event):
+    """Memory files were changed in one step, which ``undo`` takes back."""
+
+    operation: str
+    what: str
+    files: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemoryConflict(Event):
+    """Two memories contradict each other; nothing was changed, a person decides."""
+
+    conflict: str
+    kind: str
+    facts: tuple[str, str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemoryForgotten(Event):
+    """Memories moved to the archive, from where they can be restored."""
+
+    items: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemoryErased(Event):
+    """A text was removed from everywhere; the receipt says from where."""
+
+    receipt: str
+    stores: int
+    spans: int
+    remaining: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

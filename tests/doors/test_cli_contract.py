@@ -25,6 +25,16 @@ READING = [
     ["config", "show"],
     ["config", "explain", "flush.enabled"],
     ["config", "path"],
+    ["get", "MEMORY.md"],
+    ["undo", "--list"],
+    ["undo", "--dry-run"],
+    ["facts", "list"],
+    ["conflicts", "list"],
+    ["tasks", "list"],
+    ["tasks", "stats"],
+    ["tasks", "similar", "paint it red"],
+    ["archive", "list"],
+    ["forget", "red", "--dry-run"],
 ]
 
 
@@ -36,6 +46,11 @@ def filled(home: Path) -> Path:
             session.set_goal("book the flight / 订机票")
             session.append({"role": "user", "content": "hi \x1b[31mred\x07 \u202e 你好"})
             session.append({"role": "assistant", "content": "hello"})
+        for port in (8080, 9090):
+            engine.remember(f"The \x1b[31mred\x07 API listens on {port}.", target="memory")
+        engine.forget(engine.remember("An old red thing \u202e.").added[0].id)
+        task = engine.tasks.open("Paint it \x1b[31mred\x07")
+        engine.tasks.close(task.id, result="\x1b[31mred\x07")
     return home
 
 

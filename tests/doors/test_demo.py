@@ -32,3 +32,6 @@ def test_the_tour_runs_offline_and_loses_nothing(tmp_path: Path) -> None:
     assert re.search(r"[1-9]\d* lines of Markdown", run.stdout)
     (home,) = tmp_path.iterdir()
     assert f"holdfast --home {home} sessions list" in run.stdout
+    assert "1 contradiction found and shown" in run.stdout
+    assert "1 repeat not written again" in run.stdout
+    assert re.search(r"still in\s+0 of \d+ files", run.stdout)

@@ -148,10 +148,10 @@ def test_a_disk_that_refuses_the_memory_is_told_and_covers_nothing(
     heard: list[Event] = []
     engine.subscribe(heard.append)
 
-    def refuse(self: Notes, day: object, lines: object) -> Written:
+    def refuse(self: Notes, lines: object, **_: object) -> Written:
         raise StorageError("the disk is full")
 
-    monkeypatch.setattr(Notes, "append", refuse)
+    monkeypatch.setattr(Notes, "write", refuse)
     with pytest.raises(StorageError):
         saver(session).save(ids, reason="threshold", must=True)
     names = [event.name for event in heard]

@@ -6,20 +6,16 @@ Nothing here imports an engine before a command runs: ``holdfast --help`` must b
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from holdfast._version import __version__
-
-if TYPE_CHECKING:
-    from holdfast.engine.facade import Engine
+from holdfast.cli import memory
+from holdfast.cli.options import AsJson, Door, door
 
 __all__ = ["AsJson", "Door", "app", "door"]
-
-AsJson = Annotated[bool, typer.Option("--json", help="One compact JSON object per line.")]
 
 app = typer.Typer(
     name="holdfast",
@@ -29,29 +25,6 @@ app = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Door:
-    """Which engine the options before the command ask for."""
-
-    home: Path | None
-    agent: str
-
-    def open(self) -> Engine:
-        from holdfast.engine.facade import open_engine
-        from holdfast.errors import UsageError
-
-        if self.home == Path() and not Path.cwd().joinpath("agents").is_dir():
-            raise UsageError("--home is empty.", hint="Name a folder, or leave the option out.")
-        return open_engine(self.home, self.agent)
-
-
-def door(context: typer.Context) -> Door:
-    """What the options before the command said."""
-    found = context.find_object(Door)
-    assert found is not None
-    return found
 
 
 def _print_version(wanted: bool) -> None:
@@ -68,6 +41,17 @@ def root(
         typer.Option(help="Where the files live. [default: HOLDFAST_HOME or ~/.holdfast]"),
     ] = None,
     agent: Annotated[str, typer.Option(help="Which agent's memory.")] = "main",
+    user: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="Who speaks, if not the owner: users/NAME/."),
+    ] = None,
+    chat: Annotated[
+        str | None, typer.Option(metavar="NAME", help="In which group or channel: chats/NAME/.")
+    ] = None,
+    chat_type: Annotated[
+        str | None,
+        typer.Option(help="direct, group or channel. [default: group with --chat, else direct]"),
+    ] = None,
     version: Annotated[
         bool,
         typer.Option(
@@ -76,7 +60,7 @@ def root(
     ] = False,
 ) -> None:
     del version
-    context.obj = Door(home=home, agent=agent)
+    context.obj = Door(home=home, agent=agent, user=user, chat=chat, chat_type=chat_type)
 
 
 @app.command()
@@ -105,6 +89,9 @@ def demo() -> None:
     from holdfast.cli import tour
 
     tour.run()
+
+
+memory.register(app)
 
 
 # ── the context ─────────────────────────────────────────────────────────────────────────────
@@ -308,15 +295,26 @@ def sessions_export(
         str, typer.Option("--format", "-f", help="markdown, openai or anthropic.")
     ] = "markdown",
     view: Annotated[bool, typer.Option("--view", help="Only what the model sees now.")] = False,
+    with_secrets: Annotated[
+        bool, typer.Option("--with-secrets", help="Credentials as they were said.")
+    ] = False,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="A new file. [default: stdout]")
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """The conversation as Markdown, or as messages for a provider."""
+    """The conversation as Markdown, or as messages for a provider, credentials blacked out."""
     from holdfast.cli import conversations
 
-    conversations.export(door(context), name, format, view=view, output=output, as_json=as_json)
+    conversations.export(
+        door(context),
+        name,
+        format,
+        view=view,
+        with_secrets=with_secrets,
+        output=output,
+        as_json=as_json,
+    )
 
 
 # ── config ──────────────────────────────────────────────────────────────────────────────────

@@ -12,7 +12,7 @@ from holdfast.engine.turn import Explanation
 from holdfast.types import Json
 
 if TYPE_CHECKING:
-    from holdfast.cli.app import Door
+    from holdfast.cli.options import Door
 
 __all__ = ["explain"]
 

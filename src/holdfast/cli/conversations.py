@@ -12,7 +12,8 @@ from zoneinfo import ZoneInfo
 import typer
 
 from holdfast.cli.render import json_line, json_lines, local_time, note, say, size, table
-from holdfast.engine.session import ExportFormat, Session
+from holdfast.engine.exporting import ExportFormat
+from holdfast.engine.session import Session
 from holdfast.errors import StorageError, UsageError, did_you_mean
 from holdfast.formats import to_openai
 from holdfast.sessions.shapes import message_of
@@ -23,7 +24,7 @@ from holdfast.types import Entry, Json, Message
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from holdfast.cli.app import Door
+    from holdfast.cli.options import Door
 
 __all__ = ["delete", "expand", "export", "fork", "list_all", "rename", "show", "verify"]
 
@@ -245,14 +246,23 @@ def _confirm(question: str) -> None:
 
 
 def export(
-    door: Door, name: str, format: str, *, view: bool, output: Path | None, as_json: bool
+    door: Door,
+    name: str,
+    format: str,
+    *,
+    view: bool,
+    with_secrets: bool,
+    output: Path | None,
+    as_json: bool,
 ) -> None:
     formats = get_args(ExportFormat)
     if format not in formats:
         near = did_you_mean(format, formats)
         raise UsageError(f"There is no export format {format!r}.", hint=near or ", ".join(formats))
     with door.open() as engine:
-        text = engine.existing_session(name).export(cast(ExportFormat, format), view=view)
+        text = engine.existing_session(name).export(
+            cast(ExportFormat, format), view=view, with_secrets=with_secrets
+        )
     if output is not None:
         _write_new(output, text)
         note(f"Wrote {output}.")

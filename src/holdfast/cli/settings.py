@@ -16,7 +16,7 @@ from holdfast.text import display, one_line
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from holdfast.cli.app import Door
+    from holdfast.cli.options import Door
 
 __all__ = ["explain", "import_openclaw", "path", "show"]
 

@@ -12,7 +12,7 @@ from holdfast.errors import HoldfastError
 from holdfast.text import display
 
 if TYPE_CHECKING:
-    from holdfast.cli.app import Door
+    from holdfast.cli.options import Door
 
 __all__ = ["doctor", "status"]
 

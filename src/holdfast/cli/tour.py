@@ -39,10 +39,13 @@ def run() -> None:
         _pull_the_plug(engine, home)
         _damage(engine, home)
         _go_back(engine)
+        _remember(engine, home)
     say(f"Everything is under {home}. Look around:")
     for command in (
         f"context explain agent --window {_WINDOW}",
         "sessions show agent --view",
+        "facts list",
+        "tasks list",
         "sessions list",
         "status",
         "doctor",
@@ -162,6 +165,30 @@ def _go_back(engine: holdfast.Engine) -> None:
     say("5. A giant tool result is shown short and kept whole; and any moment can be forked.")
     say(f"   the model sees {len(shown):,} characters; expand gives {len(whole):,} back.")
     say(f"   'another-way' goes on from the first {len(fork.view())} messages of 'tour'.\n")
+
+
+def _remember(engine: holdfast.Engine, home: Path) -> None:
+    engine.remember("Prefers short replies.", kind="O", entity="Amira", confidence=0.8)
+    port = engine.remember("The staging API listens on port 8080.", entity="staging")
+    other = engine.remember("The staging API listens on port 9090.", entity="staging")
+    again = engine.remember("the staging API listens on port 9090", entity="staging")
+    say("6. Memory is Markdown: write it, edit it, contradict it, take it back, erase it.")
+    say(f"   {_count(other.conflicts, 'contradiction')} found and shown, never overwritten;")
+    say(f"   {_count(again.skipped, 'repeat')} not written again.")
+    engine.facts.resolve(other.conflicts[0], keep="new")
+    ended = engine.facts.show(port.added[0].id).line.until
+    say(f"   You decided for the newer; the older stays readable, until {ended:%Y-%m-%d}.")
+    secret = "blue-heron-42"
+    engine.session("tour").append({"role": "user", "content": f"The door code is {secret}."})
+    engine.remember(f"The door code is {secret}.")
+    gone = engine.forget(secret, erase=True)
+    left = sum(secret.encode() in file.read_bytes() for file in home.rglob("*") if file.is_file())
+    say(f"   A door code was erased from transcript and memory: receipt {gone.receipt}, still in")
+    say(f"   {left} of {sum(1 for file in home.rglob('*') if file.is_file())} files.\n")
+
+
+def _count(what: tuple[object, ...], name: str) -> str:
+    return f"{len(what)} {name}{'' if len(what) == 1 else 's'}"
 
 
 def _write_until_killed(home: str) -> None:

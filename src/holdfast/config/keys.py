@@ -375,7 +375,7 @@ class Transcripts(Section):
 
 
 class Forget(Section):
-    """What moves to the archive by itself; unset: nothing does."""
+    """What `holdfast forget --stale` moves to the archive; unset: nothing."""
 
     after_days: int | None = key(
         None, optional(whole(1)), "Archive memories older than this many days; unset: never by age."
@@ -500,6 +500,10 @@ IN_EFFECT: Final = frozenset(
         "flush.max_lines",
         "flush.soft_threshold_tokens",
         "flush.total_seconds",
+        "forget.after_days",
+        "forget.below_importance",
+        "forget.max_bytes",
+        "memory.git",
         "memory.language",
         "memory.mode",
         "memory.time_zone",

@@ -60,6 +60,9 @@ class FlushRecord:
     skipped: int = 0
     file: str | None = None
     lines: tuple[str, ...] = ()
+    """The ids of the memories that were written."""
+    has_secret: tuple[str, ...] = ()
+    """Those of the entries in which a credential was said. Memory does not hold it."""
     reason: str | None = None
 
     def entry_data(self) -> dict[str, Json]:
@@ -75,6 +78,7 @@ class FlushRecord:
             "deadline": self.deadline.isoformat() if self.deadline else None,
             "file": self.file,
             "lines": list(self.lines) or None,
+            "has_secret": list(self.has_secret) or None,
             "reason": self.reason,
         }
         if self.outcome in COVERING:
@@ -107,6 +111,7 @@ def _read(data: Mapping[str, Json]) -> FlushRecord | None:
             skipped=int(data.get("skipped", 0)),
             file=data.get("file"),
             lines=tuple(data.get("lines", ())),
+            has_secret=tuple(data.get("has_secret", ())),
             reason=data.get("reason"),
         )
     except (KeyError, TypeError, ValueError):

@@ -15,12 +15,12 @@ from datetime import date
 from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, ParamSpec, TypeVar, Unpack
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, Unpack
 
 from holdfast.config import Settings
 from holdfast.disk import PROCESS
 from holdfast.engine.facade import Engine, open_engine
-from holdfast.engine.session import Expanded, ExportFormat, Session
+from holdfast.engine.session import Expanded, Session
 from holdfast.engine.status import Check, Status
 from holdfast.events import Event, Listener
 from holdfast.ports import Clock, Ids
@@ -29,7 +29,13 @@ from holdfast.sessions.transcript import Verification
 from holdfast.types import ChatType, Entry, Json, Message, View
 
 if TYPE_CHECKING:
+    from holdfast.engine.backup import BackupMade
+    from holdfast.engine.erase import Forgotten
+    from holdfast.engine.exporting import ExportFormat
+    from holdfast.engine.remembering import Passage, Remembered
+    from holdfast.engine.tools import ToolFormat
     from holdfast.engine.turn import About, Explanation, Prepared
+    from holdfast.memory.workspace import Operation, Undone
 
 __all__ = ["AsyncEngine", "AsyncSession", "aopen_engine"]
 
@@ -112,6 +118,20 @@ class _Threads:
         self._pool.shutdown(wait=False)
 
 
+class Awaited:
+    """A room whose methods are awaited: ``await engine.tasks.open("…")``."""
+
+    def __init__(self, room: Callable[[], object], threads: _Threads) -> None:
+        self._room = room
+        self._threads = threads
+
+    def __getattr__(self, name: str) -> Callable[..., Awaitable[Any]]:
+        def call(*args: Any, **kwargs: Any) -> Awaitable[Any]:
+            return self._threads.run(lambda: getattr(self._room(), name)(*args, **kwargs))
+
+        return call
+
+
 class AsyncSession:
     """One conversation; see ``Session``. ``goal`` and ``vars`` are in what ``state()`` returns."""
 
@@ -162,8 +182,16 @@ class AsyncSession:
     async def verify(self) -> Verification:
         return await self._threads.run(self._session.verify)
 
-    async def export(self, format: ExportFormat = "markdown", *, view: bool = False) -> str:
-        return await self._threads.run(self._session.export, format, view=view)
+    async def export(
+        self,
+        format: ExportFormat = "markdown",
+        *,
+        view: bool = False,
+        with_secrets: bool = False,
+    ) -> str:
+        return await self._threads.run(
+            self._session.export, format, view=view, with_secrets=with_secrets
+        )
 
     async def fork(self, entry_id: str, name: str) -> AsyncSession:
         return AsyncSession(
@@ -241,6 +269,59 @@ class AsyncEngine:
 
     async def tombstone(self, name: str) -> Tombstone | None:
         return await self._threads.run(self._engine.tombstone, name)
+
+    async def remember(
+        self,
+        text: str,
+        *,
+        kind: str | None = None,
+        entity: str | None = None,
+        confidence: float | None = None,
+        target: str = "daily",
+    ) -> Remembered:
+        return await self._threads.run(
+            self._engine.remember,
+            text,
+            kind=kind,
+            entity=entity,
+            confidence=confidence,
+            target=target,
+        )
+
+    async def get(self, path: str) -> Passage:
+        return await self._threads.run(self._engine.get, path)
+
+    async def undo(self, operation: str | None = None, *, dry_run: bool = False) -> Undone:
+        return await self._threads.run(self._engine.undo, operation, dry_run=dry_run)
+
+    async def changes(self) -> list[Operation]:
+        return await self._threads.run(self._engine.changes)
+
+    async def forget(self, *targets: str, erase: bool = False, dry_run: bool = False) -> Forgotten:
+        return await self._threads.run(self._engine.forget, *targets, erase=erase, dry_run=dry_run)
+
+    @property
+    def facts(self) -> Awaited:
+        return Awaited(lambda: self._engine.facts, self._threads)
+
+    @property
+    def tasks(self) -> Awaited:
+        return Awaited(lambda: self._engine.tasks, self._threads)
+
+    @property
+    def archive(self) -> Awaited:
+        return Awaited(lambda: self._engine.archive, self._threads)
+
+    def tools(self, format: ToolFormat = "openai") -> list[dict[str, Json]]:
+        return self._engine.tools(format)
+
+    async def call_tool(
+        self, name: str, arguments: Mapping[str, Json], *, session: str | None = None
+    ) -> Json:
+        return await self._threads.run(self._engine.call_tool, name, arguments, session=session)
+
+    async def backup(self, file: str | os.PathLike[str]) -> BackupMade:
+        return await self._threads.run(self._engine.backup, file)
 
     async def status(self) -> Status:
         return await self._threads.run(self._engine.status)

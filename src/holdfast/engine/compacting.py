@@ -27,6 +27,7 @@ from holdfast.engine.measuring import Ask, Measured, Measurer
 from holdfast.engine.rooms import Rooms
 from holdfast.engine.saving import FlushDone, Saver, already_covered
 from holdfast.events import CompactionEnd, CompactionFailed, CompactionStart, Event
+from holdfast.redact import redact
 from holdfast.sessions.store import Look
 from holdfast.sessions.transcript import Draft, Transcript
 from holdfast.types import Entry
@@ -127,6 +128,7 @@ class Compactor:
         self, measured: Measured, compacted: Compacted, dropped: tuple[str, ...]
     ) -> CompactionDone | None:
         data = compacted.entry_data(watermark=measured.look.last_seq)
+        data["summary"] = [each | {"text": redact(each["text"])} for each in data["summary"]]
         data["covered"] = self._still_covered(compacted)
         data["passes"] = [asdict(each) for each in _passes_with(measured, compacted)]
         draft = Draft(type="compaction", data=data)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import logging
+from importlib import import_module
 
 from holdfast.disk import Directory
 from holdfast.errors import HoldfastError
@@ -26,7 +27,10 @@ class EventLog:
         self._is_failing = False
 
     def __call__(self, event: Event) -> None:
-        line = json.dumps(event.to_json(), ensure_ascii=False, separators=(",", ":"))
+        told = event.to_json()
+        if "reason" in told:  # the only field that may quote what somebody else said
+            told["reason"] = import_module("holdfast.redact").redact(told["reason"])
+        line = json.dumps(told, ensure_ascii=False, separators=(",", ":"))
         try:
             file = self._home.open_growing("events.jsonl", create=True)
             try:

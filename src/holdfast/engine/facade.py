@@ -13,9 +13,10 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping
 from datetime import date
+from importlib import import_module
 from pathlib import Path
 from types import TracebackType
-from typing import Self, get_args
+from typing import TYPE_CHECKING, Any, Self, get_args
 
 from holdfast.config import Settings, default_home, load_settings
 from holdfast.engine.clock import SystemClock, TimeOrderedIds
@@ -28,7 +29,22 @@ from holdfast.ports import Clock, Ids
 from holdfast.sessions.store import SessionSummary, Tombstone
 from holdfast.types import ChatType, Json, Scope
 
+if TYPE_CHECKING:
+    from holdfast.engine.backup import BackupMade
+    from holdfast.engine.erase import Forgotten
+    from holdfast.engine.remembering import Passage, Remembered
+    from holdfast.engine.tools import ToolFormat
+    from holdfast.memory.facts import Facts
+    from holdfast.memory.forgetting.archive import Archive
+    from holdfast.memory.tasks import Tasks
+    from holdfast.memory.workspace import Operation, Undone
+
 __all__ = ["Engine", "open_engine"]
+
+
+def _loaded(module: str) -> Any:
+    """A part of the engine that only some programs need, loaded when it is first used."""
+    return import_module(f"holdfast.engine.{module}")
 
 
 def open_engine(
@@ -151,6 +167,90 @@ class Engine:
         """When and how a session of that name went, if one did."""
         return self._rooms.store.tombstone(name)
 
+    # ── memory ──────────────────────────────────────────────────────────────────────────────
+
+    def remember(
+        self,
+        text: str,
+        *,
+        kind: str | None = None,
+        entity: str | None = None,
+        confidence: float | None = None,
+        target: str = "daily",
+    ) -> Remembered:
+        """Write to memory what the user wants remembered; on disk when this returns.
+
+        ``kind`` is W (world), B (biography), O (opinion) or S (summary); ``target`` is
+        ``daily``, ``memory`` or ``topic:<name>``. Repeats are not written again, and what
+        contradicts an older memory is said.
+        """
+        with self._rooms.watching("remember", "memory"):
+            done: Remembered = _loaded("remembering").remember(
+                self._rooms,
+                text,
+                kind=kind,
+                entity=entity,
+                confidence=confidence,
+                target=target,
+            )
+            return done
+
+    def get(self, path: str) -> Passage:
+        """A memory file, some lines of it (``MEMORY.md#L3-L9``), or ``session#entry``."""
+        found: Passage = _loaded("remembering").get(self._rooms, path)
+        return found
+
+    def undo(self, operation: str | None = None, *, dry_run: bool = False) -> Undone:
+        """Take back the last change of the memory files, or the one that is named."""
+        with self._rooms.watching("undo", "memory"):
+            return self._rooms.memory.workspace.undo(operation, dry_run=dry_run)
+
+    def changes(self) -> list[Operation]:
+        """What changed in the memory files, newest first: what ``undo`` can take back."""
+        return self._rooms.memory.workspace.operations()
+
+    def forget(self, *targets: str, erase: bool = False, dry_run: bool = False) -> Forgotten:
+        """Move matching memories to the archive, or erase a text everywhere, with a receipt.
+
+        A target is an id, or a text that is matched literally, whatever its case.
+        """
+        with self._rooms.watching("forget", "memory"):
+            done: Forgotten = _loaded("erase").forget(
+                self._rooms, targets, erase=erase, dry_run=dry_run
+            )
+            return done
+
+    @property
+    def facts(self) -> Facts:
+        """Typed memories: list, show, history, confirm, retract, conflicts, resolve."""
+        return self._rooms.memory.facts
+
+    @property
+    def tasks(self) -> Tasks:
+        """Task records: open, update, close, list, similar, stats, patterns."""
+        return self._rooms.memory.tasks
+
+    @property
+    def archive(self) -> Archive:
+        """What forgetting moved away: list, restore; and what the policies would move."""
+        return self._rooms.memory.archive
+
+    def tools(self, format: ToolFormat = "openai") -> list[dict[str, Json]]:
+        """The memory and task tools for a model, described as its provider wants them."""
+        described: list[dict[str, Json]] = _loaded("tools").definitions(format)
+        return described
+
+    def call_tool(
+        self, name: str, arguments: Mapping[str, Json], *, session: str | None = None
+    ) -> Json:
+        """The answer to a model's call of one of ``tools()``.
+
+        ``session`` is the conversation it comes from: what the memory stands on there decides
+        how far it is trusted.
+        """
+        with self._rooms.watching("tool", session or "memory"):
+            return _loaded("tools").call_tool(self._rooms, name, arguments, session=session)
+
     # ── the whole ───────────────────────────────────────────────────────────────────────────
 
     def status(self) -> Status:
@@ -160,3 +260,10 @@ class Engine:
     def doctor(self, *, fix: bool = False) -> list[Check]:
         """What is well and what is not, each with what to do."""
         return examine(self._rooms, fix=fix)
+
+    def backup(self, file: str | os.PathLike[str]) -> BackupMade:
+        """Write the whole home to one file, and read it back to be sure."""
+        made: BackupMade = _loaded("backup").make_backup(
+            self._rooms.home, Path(file), clock=self._rooms.clock
+        )
+        return made

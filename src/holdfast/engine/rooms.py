@@ -30,7 +30,7 @@ from holdfast.types import Scope
 
 if TYPE_CHECKING:
     from holdfast.context.tokens import Calibration, TokenEstimator
-    from holdfast.memory.notes import Notes
+    from holdfast.engine.memories import Memories
 
 __all__ = ["Rooms"]
 
@@ -57,7 +57,7 @@ class Rooms:
         self.settings = settings
         self.clock = clock
         self.events = EventBus()
-        self._ids = ids
+        self.ids = ids
         self._system = system
         self.failing: set[str] = set()
         self.pressure: dict[str, str] = {}
@@ -78,11 +78,11 @@ class Rooms:
         self._store = Store(
             self.base,
             clock=self.clock,
-            ids=self._ids,
+            ids=self.ids,
             events=self.events,
             cap_chars=ingest_cap(self.settings),
         )
-        self._notes: Notes | None = None
+        self._memory: Memories | None = None
         self._owner: str | None = None
         self._generation = PROCESS.generation  # last: until here other threads must wait
 
@@ -151,19 +151,22 @@ class Rooms:
             self.release(name)
 
     @property
-    def notes(self) -> Notes:
-        """The memory files, opened when the first line is written."""
+    def memory(self) -> Memories:
+        """The memory files and what is made of them, opened when they are first needed."""
         self._mine()
-        if self._notes is None:
-            self._notes = import_module("holdfast.memory.notes").Notes(self.base)
-        return self._notes
+        if self._memory is None:
+            memories = import_module("holdfast.engine.memories")
+            with self._lock:
+                if self._memory is None:
+                    self._memory = memories.Memories(self)
+        return self._memory
 
     @property
     def owner(self) -> str:
         """Who we are in a lease: no other process, and no forked child, has the same name."""
         self._mine()
         if self._owner is None:
-            self._owner = self._ids.new(self.clock.now())
+            self._owner = self.ids.new(self.clock.now())
         return self._owner
 
     def estimator(self, model: str | None) -> TokenEstimator:

@@ -15,6 +15,7 @@ from typing import Any, Final
 
 from holdfast.context.extract import Heard, extract
 from holdfast.context.flush import FlushPlan, FlushRecord, NoFlush, plan_flush
+from holdfast.engine.remembering import write_lines
 from holdfast.engine.rooms import Rooms
 from holdfast.errors import HoldfastError
 from holdfast.events import (
@@ -22,9 +23,9 @@ from holdfast.events import (
     MemoryFlushEnd,
     MemoryFlushSkipped,
     MemoryFlushStart,
-    MemoryWritten,
 )
-from holdfast.retain import RetainLine, render
+from holdfast.redact import has_secret, redact
+from holdfast.retain import RetainLine
 from holdfast.sessions.shapes import message_of
 from holdfast.sessions.store import Look
 from holdfast.sessions.transcript import Draft, Transcript
@@ -158,18 +159,18 @@ class Saver:
             reason = f"memory.mode is {rooms.settings.memory.mode}"
             return plan.record("empty", owner=rooms.owner, mode=RULES, reason=reason)
         language = rooms.settings.memory.language
+        heard = list(self._heard(entries))
+        secret = tuple(each.entry for each in heard if has_secret(each.message.text))
         found = extract(
-            list(self._heard(entries)),
+            heard,
             max_lines=rooms.settings.flush.max_lines,
             language=None if language == "auto" else language,
+            redact=redact,
         )
         if not found.lines:
-            return plan.record("empty", owner=rooms.owner, mode=RULES)
-        lines = [render(self._cited(line)) for line in found.lines]
-        written = rooms.notes.append(rooms.today(), lines)
-        self._tell(
-            MemoryWritten, path=written.path, added=len(written.added), skipped=len(written.skipped)
-        )
+            return plan.record("empty", owner=rooms.owner, mode=RULES, has_secret=secret)
+        lines = [self._cited(line) for line in found.lines]
+        written = write_lines(rooms, lines, what="flush", session=self._transcript.name)
         return plan.record(
             "flushed",
             owner=rooms.owner,
@@ -177,6 +178,8 @@ class Saver:
             saved=len(written.added),
             skipped=len(written.skipped),
             file=written.path,
+            lines=tuple(each.id for each in written.added),
+            has_secret=secret,
         )
 
     def _heard(self, entries: Iterable[Entry]) -> Iterable[Heard]:

@@ -10,26 +10,28 @@ appended (``tests/engine/test_contract.py``).
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Literal, Unpack, cast, get_args
+from typing import TYPE_CHECKING, Any, Unpack, cast
 
 from holdfast.engine.rooms import Rooms
-from holdfast.errors import InvalidMessage, NotFound, StorageError, UsageError
+from holdfast.errors import HoldfastError, InvalidMessage, NotFound, StorageError
 from holdfast.events import SessionClosed, SessionStarted
-from holdfast.formats import parse_message, plain_json, to_anthropic, to_openai
+from holdfast.formats import parse_message, plain_json
 from holdfast.sessions.shapes import message_of, problem_with
 from holdfast.sessions.transcript import Draft, Transcript, Verification
 from holdfast.types import Entry, Json, Message, View
 
 if TYPE_CHECKING:
+    from holdfast.engine.exporting import ExportFormat
     from holdfast.engine.turn import About, Explanation, Prepared
 
-__all__ = ["Expanded", "ExportFormat", "Session"]
+__all__ = ["Expanded", "Session"]
 
-ExportFormat = Literal["markdown", "openai", "anthropic"]
+log = logging.getLogger("holdfast.engine")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,6 +51,11 @@ class Expanded:
 def _turn() -> Any:
     """The planners, with their many patterns, are loaded by the first turn that needs them."""
     return import_module("holdfast.engine.turn")
+
+
+def _uses_tools(entry: Entry) -> bool:
+    parts = entry.data.get("parts", ()) if entry.type == "message" else ()
+    return any(part.get("type") == "tool_call" for part in parts)
 
 
 class Session:
@@ -168,9 +175,9 @@ class Session:
         """
         with self._rooms.watching("prepare", self.name):
             turn = _turn()
-            return cast(
-                "Prepared", turn.ensure_fit(self._rooms, self._transcript, turn.Ask(**about))
-            )
+            prepared = turn.ensure_fit(self._rooms, self._transcript, turn.Ask(**about))
+            self._keep_tasks()
+            return cast("Prepared", prepared)
 
     def compact(self, **about: Unpack[About]) -> Prepared:
         """Compact now, whatever the marks say; what leaves is saved first."""
@@ -184,36 +191,41 @@ class Session:
         turn = _turn()
         return cast("Explanation", turn.explain(self._rooms, self._transcript, turn.Ask(**about)))
 
+    def _keep_tasks(self, *, final: bool = False) -> None:
+        """Bring the task records up to what was said. A record is never worth a reply."""
+        rooms = self._rooms
+        if rooms.settings.memory.mode != "read-write":
+            return
+        window = self._transcript.window()
+        entries = (*window.earlier, *window.tail)
+        if not (any(map(_uses_tools, entries)) or rooms.base.identify("tasks")):
+            return  # nothing to record; the memory rooms need not be loaded
+        try:
+            keep = import_module("holdfast.engine.tasking").keep_tasks
+            keep(rooms.memory.tasks, self.name, entries, final=final)
+        except HoldfastError as error:
+            log.warning("session %s: task records not kept: %s", self.name, error.message)
+
     def verify(self) -> Verification:
         """What a check of every byte finds."""
         return self._rooms.store.verify(self._transcript)
 
-    def export(self, format: ExportFormat = "markdown", *, view: bool = False) -> str:
-        """The whole conversation as one text; with ``view`` only what the model sees now."""
-        if format not in get_args(ExportFormat):
-            raise UsageError(
-                f"There is no export format {format!r}.", hint=", ".join(get_args(ExportFormat))
-            )
-        entries = [self._rooms.store.whole(entry, strict=False) for entry in self.entries()]
-        if format == "markdown":
-            # Markdown needs its parser, which is slow to load: only whoever asks for a page pays.
-            export = import_module("holdfast.sessions.export")
-            if view:
-                return str(export.view_to_markdown(self.name, self.view()))
-            return str(export.to_markdown(self.name, entries, zone=self._rooms.zone))
-        said = (message_of(entry) for entry in entries if entry.type == "message")
-        messages = self.view().messages if view else [each for each in said if each is not None]
-        exported: Json
-        if format == "openai":
-            exported = {"messages": to_openai(messages)}
-        else:
-            request = to_anthropic(messages)
-            system = {"system": request.system} if request.system is not None else {}
-            exported = {**system, "messages": request.messages}
-        text = json.dumps(exported, ensure_ascii=False, indent=2)
-        # Escapes hold what UTF-8 cannot: lone surrogates.
-        is_utf8 = not any("\ud800" <= char <= "\udfff" for char in text)
-        return (text if is_utf8 else json.dumps(exported, indent=2)) + "\n"
+    def export(
+        self,
+        format: ExportFormat = "markdown",
+        *,
+        view: bool = False,
+        with_secrets: bool = False,
+    ) -> str:
+        """The whole conversation as one text; with ``view`` only what the model sees now.
+
+        Credentials are blacked out unless ``with_secrets``: what is exported gets around.
+        """
+        # Markdown needs its parser, which is slow to load: only whoever exports pays.
+        text: str = import_module("holdfast.engine.exporting").export(
+            self._rooms, self._transcript, format, view=view, with_secrets=with_secrets
+        )
+        return text
 
     # ── the conversation as a whole ─────────────────────────────────────────────────────────
 
@@ -234,6 +246,7 @@ class Session:
     def close(self) -> None:
         """Say that the conversation has ended. A later message opens it again."""
         self.append_entry("marker", {"kind": "closed"})
+        self._keep_tasks(final=True)
         entries = self._transcript.state().entries
         self._rooms.release(self.name)
         self._rooms.tell(SessionClosed, session=self.name, entries=entries)

@@ -99,6 +99,8 @@ def examine(rooms: Rooms, *, fix: bool = False) -> list[Check]:
         lambda: _modes(rooms, fix=fix),
         lambda: _leftovers(rooms, fix=fix),
         lambda: _sessions(rooms),
+        lambda: _memory(rooms),
+        lambda: _audit(rooms),
         lambda: _time_zone(rooms),
         lambda: _config(rooms),
     ]
@@ -162,6 +164,16 @@ def _folders(rooms: Rooms) -> Iterator[Directory]:
     yield rooms.base
     for name in ("sessions", "artifacts", ".journal"):
         yield rooms.base.child(name)
+    for name in ("memory", "bank", "tasks", "archive"):
+        if rooms.base.identify(name):
+            yield from _with_those_below(rooms.base.child(name, create=False))
+
+
+def _with_those_below(folder: Directory) -> Iterator[Directory]:
+    yield folder
+    for found in folder.found():
+        if found.kind == "folder":
+            yield from _with_those_below(folder.child(found.name, create=False))
 
 
 def _modes(rooms: Rooms, *, fix: bool) -> Check:
@@ -212,6 +224,41 @@ def _sessions(rooms: Rooms) -> Check:
             hint=f"Run: holdfast sessions verify {damaged[0]}",
         )
     return Check(name="sessions", result="ok", text=f"{sessions} session(s), none damaged")
+
+
+def _memory(rooms: Rooms) -> Check:
+    problems = rooms.memory.workspace.problems()
+    files = len(rooms.memory.workspace.files())
+    if problems:
+        path, what = problems[0]
+        more = f", and {len(problems) - 1} more" if len(problems) > 1 else ""
+        return Check(
+            name="memory",
+            result="warning",
+            text=f"{path} {what}{more}",
+            hint="Move or rename it; Holdfast leaves it alone and does not read it.",
+        )
+    conflicts = len(rooms.memory.facts.conflicts())
+    if conflicts:
+        return Check(
+            name="memory",
+            result="warning",
+            text=f"{files} file(s); {conflicts} contradiction(s) wait for a decision",
+            hint="Run: holdfast conflicts list",
+        )
+    return Check(name="memory", result="ok", text=f"{files} file(s), nothing contradicts")
+
+
+def _audit(rooms: Rooms) -> Check:
+    found = rooms.memory.audit.verify()
+    if found.intact:
+        return Check(name="audit", result="ok", text=f"{found.lines} change(s), the chain holds")
+    return Check(
+        name="audit",
+        result="failed",
+        text=f"audit.jsonl was changed: line {found.first_bad} is not what was written",
+        hint="Compare it with a backup: holdfast backup verify FILE",
+    )
 
 
 def _time_zone(rooms: Rooms) -> Check:

@@ -28,7 +28,16 @@ from holdfast.sessions.shapes import references
 from holdfast.text import shorten
 from holdfast.types import Json
 
-__all__ = ["Artifacts", "Large", "find_large", "inline", "reference_ids", "set_aside"]
+__all__ = [
+    "Artifacts",
+    "Large",
+    "find_large",
+    "inline",
+    "reference_ids",
+    "replace_at",
+    "set_aside",
+    "shown_instead",
+]
 
 log = logging.getLogger("holdfast.sessions")
 
@@ -87,6 +96,13 @@ class Artifacts:
         self._folder.sync()
         return freed
 
+    def names(self) -> list[str]:
+        return self._folder.names()
+
+    def raw(self, name: str) -> bytes | None:
+        """The bytes of a file in the folder, whatever its name says of them."""
+        return self._folder.read(name)
+
     def total_bytes(self) -> int:
         found = (self._folder.stat(name) for name in self._folder.names())
         return sum(each.size for each in found if each is not None)
@@ -120,8 +136,8 @@ def set_aside(
     for each in large:
         payload, encoding = _payload(each)
         artifact_id = artifacts.put(payload)
-        shown = _shown(each.text, artifact_id, cap_chars) if each.is_result else ""
-        _replace_at(slim, each.path, shown)
+        shown = shown_instead(each.text, artifact_id, cap_chars) if each.is_result else ""
+        replace_at(slim, each.path, shown)
         named.append(
             {
                 "path": list(each.path),
@@ -150,7 +166,7 @@ def inline(
     for each in wanted:
         path = tuple(each["path"])
         try:
-            _replace_at(full, path, _decoded(artifacts.get(each["sha256"]), each["encoding"]))
+            replace_at(full, path, _decoded(artifacts.get(each["sha256"]), each["encoding"]))
         except (NotFound, StorageError) as error:
             if strict:
                 raise
@@ -206,7 +222,8 @@ def _decoded(payload: bytes, encoding: str) -> str:
     return payload.decode("utf-8", "surrogatepass")
 
 
-def _shown(text: str, artifact_id: str, cap_chars: int) -> str:
+def shown_instead(text: str, artifact_id: str, cap_chars: int) -> str:
+    """Head, note and tail of a result that is too large to be shown whole."""
     head, tail = cap_chars // 2, cap_chars // 4
     note = (
         f"\n[… {len(text) - head - tail:,} of {len(text):,} characters are not shown; "
@@ -215,7 +232,8 @@ def _shown(text: str, artifact_id: str, cap_chars: int) -> str:
     return shorten(text, head, tail, note)
 
 
-def _replace_at(value: Json, path: Path, new: str) -> None:
+def replace_at(value: Json, path: Path, new: str) -> None:
+    """Put a string where the path leads, in place."""
     try:
         *steps, last = path
         for step in steps:
@@ -227,7 +245,7 @@ def _replace_at(value: Json, path: Path, new: str) -> None:
 
 def _replace_by_note(value: Json, path: Path, artifact_id: str) -> None:
     note = f"[This was stored as artifact {artifact_id[:16]}, which is missing or damaged.]"
-    _replace_at(value, path, note)
+    replace_at(value, path, note)
     part = value
     for step in path[:-1]:
         part = part[step]

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import base64
 import json
+from collections.abc import Callable
 from hashlib import sha256
 
 from holdfast.disk import Directory
@@ -52,6 +53,17 @@ class Quarantine:
         """Go with the session, durably."""
         if self._folder.remove(self._name):
             self._folder.sync()
+
+    def rewrite(self, change: Callable[[bytes], bytes | None]) -> int:
+        """Change lines, or take them out where ``change`` gives None; how many. For erasure."""
+        before = (self._folder.read(self._name) or b"").splitlines()
+        after = [change(line) for line in before]
+        changed = sum(one != two for one, two in zip(before, after, strict=True))
+        if changed:
+            lines = b"".join(line + b"\n" for line in after if line is not None)
+            self._folder.replace(self._name, lines)
+            self._known = None
+        return changed
 
     def _load(self) -> set[tuple[int, str]]:
         if self._known is None:

@@ -18,20 +18,21 @@ import logging
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import islice
 from threading import RLock, get_ident
-from typing import Final, TypeVar, get_args
+from typing import Final, TypeVar
 
 from holdfast.disk import Directory, GrowingFile
 from holdfast.errors import HoldfastError, NotFound, SessionGone, StorageError, UsageError
 from holdfast.ports import Clock, Ids
+from holdfast.sessions.drafts import Draft
 from holdfast.sessions.groupcommit import GroupCommit, Ticket
 from holdfast.sessions.quarantine import Quarantine
 from holdfast.sessions.reading import Reading, Window
 from holdfast.sessions.records import Damage, Record, encode, record_of, scan
 from holdfast.sessions.state import State
-from holdfast.types import Entry, EntryType, Json
+from holdfast.types import Entry, Json
 
 __all__ = ["Draft", "Transcript", "Verification"]
 
@@ -41,27 +42,7 @@ log = logging.getLogger("holdfast.sessions")
 
 SAVE_STATE_EVERY_BYTES: Final = 1 << 20
 _BLOCK: Final = 1 << 20
-_OWN_TYPES: Final = frozenset(get_args(EntryType))
 _ARTIFACT_NAME: Final = re.compile(r"(?<![0-9a-f])[0-9a-f]{64}(?![0-9a-f])")
-_SAFE_ID: Final = re.compile(r"[A-Za-z0-9._-]{1,64}")
-_SAFE_TYPE: Final = re.compile(r"[a-z][a-z0-9_.-]{0,63}")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Draft:
-    """An entry that has no place yet. Given an id, it keeps it."""
-
-    type: str
-    data: Mapping[str, Json]
-    id: str | None = None
-    extra: Mapping[str, Json] = field(default_factory=dict)
-
-    def check(self) -> None:
-        """Refuse names that cannot stand in an envelope. Ours can."""
-        if self.type not in _OWN_TYPES and not _SAFE_TYPE.fullmatch(self.type):
-            raise UsageError(f"{self.type!r} is not an entry type: use a-z, 0-9, '_', '.', '-'.")
-        if self.id is not None and not _SAFE_ID.fullmatch(self.id):
-            raise UsageError(f"{self.id!r} is not an entry id: use A-Z, a-z, 0-9, '_', '.', '-'.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -218,6 +199,34 @@ class Transcript:
                 hint=f"Run: holdfast sessions show {self.name}",
             )
         return record
+
+    # ── erasure ─────────────────────────────────────────────────────────────────────────────
+
+    def blocks(self) -> Iterator[bytes]:
+        """Every byte of the file, in order."""
+        with self._mutex:
+            self._open()
+            start = 0
+            while block := self._opened.read(start, _BLOCK):
+                yield block
+                start += len(block)
+
+    def rewrite(self, change: Callable[[list[Record | Damage]], Iterable[bytes] | None]) -> bool:
+        """Put other lines in place of all of these at once; whether ``change`` wanted to.
+
+        Only for an erasure: the one exception to append-only. The file gets a new inode, so
+        whoever has the old one open, or waits for its lock, opens the new one and goes on there.
+        """
+        with self.exclusive():
+            self._catch_up(under_lock=True)
+            lines = change(list(scan(self._opened.read, 0, self._state.end)))
+            if lines is None:
+                return False
+            self.drop_counters()
+            self._folder.replace(self.file_name, b"".join(lines))
+            self._distrust()
+            self._folder.remove(self._state_name)  # somebody may have saved his a moment ago
+        return True
 
     # ── opening and closing ─────────────────────────────────────────────────────────────────
 

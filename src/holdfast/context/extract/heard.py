@@ -14,6 +14,7 @@ from datetime import datetime
 from typing import Final
 
 from holdfast.context.extract.commands import builds
+from holdfast.fencing import without_fenced
 from holdfast.importance import own_words
 from holdfast.retain import RetainKind, RetainLine, Trust
 from holdfast.text import cut, cut_tail
@@ -198,6 +199,7 @@ _OUR_LINE: Final = re.compile(r"^.{0,2000}<!-- hf .*$", re.MULTILINE)
 
 
 def _without_memory(text: str) -> str:
+    text = without_fenced(text)
     if "<" not in text:
         return text
     text = _OUR_LINE.sub(" ", text)

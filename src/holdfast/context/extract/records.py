@@ -33,6 +33,7 @@ from holdfast.context.extract.commands import (
 from holdfast.context.extract.heard import Exchange, Heard
 from holdfast.context.extract.packing import Piece
 from holdfast.context.extract.words import content_words
+from holdfast.fencing import without_fenced
 from holdfast.importance import own_words
 from holdfast.retain import RetainKind, Trust
 from holdfast.text import cut
@@ -125,7 +126,7 @@ def _steps(heard: Sequence[Heard]) -> list[_Step]:
             steps.append(_Step(heard=one, call=call, answer=None, output="", ok=False))
         for result in one.message.tool_results:
             if (index := waiting.pop(result.call_id, None)) is not None:
-                asked, output = steps[index], result.text
+                asked, output = steps[index], without_fenced(result.text)
                 steps[index] = _Step(
                     heard=asked.heard,
                     call=asked.call,

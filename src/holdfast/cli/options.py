@@ -1,0 +1,54 @@
+"""What every command has in common: the options before it, and ``--json``."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, cast
+
+import typer
+
+if TYPE_CHECKING:
+    from holdfast.engine.facade import Engine
+    from holdfast.types import ChatType
+
+__all__ = ["AsJson", "Door", "door"]
+
+AsJson = Annotated[bool, typer.Option("--json", help="One compact JSON object per line.")]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Door:
+    """Which engine the options before the command ask for."""
+
+    home: Path | None
+    agent: str
+    user: str | None = None
+    chat: str | None = None
+    chat_type: str | None = None
+
+    def open(self) -> Engine:
+        from holdfast.engine.facade import open_engine
+
+        return open_engine(
+            self.home_path(),
+            self.agent,
+            user=self.user,
+            chat=self.chat,
+            chat_type=cast("ChatType", self.chat_type or ("group" if self.chat else "direct")),
+        )
+
+    def home_path(self) -> Path | None:
+        """Where the options say that the home is; None: where the environment does."""
+        from holdfast.errors import UsageError
+
+        if self.home == Path() and not Path.cwd().joinpath("agents").is_dir():
+            raise UsageError("--home is empty.", hint="Name a folder, or leave the option out.")
+        return self.home
+
+
+def door(context: typer.Context) -> Door:
+    """What the options before the command said."""
+    found = context.find_object(Door)
+    assert found is not None
+    return found

@@ -1,0 +1,29 @@
+"""The whole home in one verified file, and back.
+
+    backup       make, verify, restore
+    backupfile   the format: manifest, seal, names and sizes that may be
+
+Promise: see ``backup``.
+"""
+
+from __future__ import annotations
+
+from holdfast.engine.backup.backup import (
+    BackupChecked,
+    BackupMade,
+    Progress,
+    Restored,
+    make_backup,
+    restore_backup,
+    verify_backup,
+)
+
+__all__ = [
+    "BackupChecked",
+    "BackupMade",
+    "Progress",
+    "Restored",
+    "make_backup",
+    "restore_backup",
+    "verify_backup",
+]
