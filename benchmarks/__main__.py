@@ -13,7 +13,7 @@ import sys
 from datetime import UTC, datetime
 from pathlib import Path
 
-from benchmarks import append, context, extraction, opening, planning
+from benchmarks import append, context, extraction, memory, opening, planning
 
 RESULTS = Path(__file__).parent / "results"
 ALL = {
@@ -22,6 +22,7 @@ ALL = {
     "plan": planning.measure,
     "context": context.measure,
     "extraction": extraction.measure,
+    "memory": memory.measure,
 }
 
 

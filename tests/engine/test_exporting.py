@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import holdfast
+from holdfast.context.flush import covered_by, flush_records
 
 KEY = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
 
@@ -57,3 +58,27 @@ def test_a_changed_thought_loses_its_signature_and_others_keep_theirs(
     exported = session.export("anthropic")
     assert "c2ln" not in exported
     assert "b2s=" in exported
+
+
+def test_a_closed_session_holds_no_credentials_if_so_configured(home: Path) -> None:
+    config = {"transcripts.redact": "at_close", "context.ingest_cap_chars": 2_000}
+    with holdfast.open(home, config=config) as engine:
+        session, other = engine.session("s1"), engine.session("s2")
+        for each in (session, other):
+            each.append({"role": "user", "content": f"use {KEY} please, for the blue house"})
+            each.append({"role": "user", "content": f"{'log line ' * 1_000} {KEY}"})
+        session.append_entry("marker", {"kind": "reset"})
+        covered = session.entries()[-2].data
+        assert covered["has_secret"]
+        ids = [entry.id for entry in session.entries()]
+        session.close()
+        after = session.entries()
+        assert [entry.id for entry in after][:-1] == ids
+        assert KEY not in session.export(with_secrets=True)
+        assert "for the blue house" in session.export(with_secrets=True)
+        assert session.verify().is_intact
+        assert covered_by(flush_records(after), after) == set(covered["covers"])
+        assert KEY in other.export(with_secrets=True), "another conversation goes on with it"
+        assert other.verify().is_intact
+    transcript = home / "agents" / "main" / "sessions" / "s1.jsonl"
+    assert KEY.encode() not in transcript.read_bytes()

@@ -516,6 +516,7 @@ IN_EFFECT: Final = frozenset(
         "prune.tools.allow",
         "prune.tools.deny",
         "prune.ttl",
+        "transcripts.redact",
     }
 )
 """The keys that steer something today. The others are read, checked and kept for parts that are

@@ -247,6 +247,8 @@ class Session:
         """Say that the conversation has ended. A later message opens it again."""
         self.append_entry("marker", {"kind": "closed"})
         self._keep_tasks(final=True)
+        if self._rooms.settings.transcripts.redact == "at_close":
+            import_module("holdfast.engine.erase.secrets").redact_session(self._rooms, self.name)
         entries = self._transcript.state().entries
         self._rooms.release(self.name)
         self._rooms.tell(SessionClosed, session=self.name, entries=entries)

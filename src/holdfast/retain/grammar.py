@@ -21,6 +21,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from datetime import date, datetime
+from functools import lru_cache
 from typing import Final, Literal, cast, get_args
 
 from holdfast.errors import UsageError
@@ -111,6 +112,11 @@ def render(line: RetainLine) -> str:
     return _without_comment_marks(shown) + (f" <!-- hf {comment} -->" if comment else "")
 
 
+_REMEMBERED: Final = 16_384
+"""Lines: files are read again at every change, and all but a few of their lines are the same."""
+
+
+@lru_cache(maxsize=_REMEMBERED)
 def parse(line: str) -> RetainLine | None:
     """The memory that a line holds, or None if it is not a memory line.
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from hashlib import sha256
@@ -102,6 +102,18 @@ class SessionErasure:
             remaining=tuple(remaining),
         )
 
+    def erase_in(self, session: str, match: Match) -> int:
+        """Take the text out of one session; how many entries held it. Others keep theirs."""
+        with (
+            FileLock(self._locks, "sessions.lock").hold(),
+            FileLock(self._locks, "artifacts.lock").hold(),
+        ):
+            named = self._store.open(session).artifact_names()
+            payloads = self._payloads(match, dry_run=False, among=named)
+            held = self._erase_transcript(session, match, payloads, dry_run=False)
+            self._store.artifacts.free(self._no_longer_named(set(payloads.texts)))
+        return len(held.entries)
+
     def blanked(self, match: Match, session: str, entries: Sequence[Entry]) -> list[Entry]:
         """These entries as an erasure would leave them, their payloads in place; on no disk."""
         blanking = self._blanking(match, session, entries, _Payloads())
@@ -110,10 +122,14 @@ class SessionErasure:
 
     # ── artifacts ───────────────────────────────────────────────────────────────────────────
 
-    def _payloads(self, match: Match, *, dry_run: bool) -> _Payloads:
+    def _payloads(
+        self, match: Match, *, dry_run: bool, among: Collection[str] | None = None
+    ) -> _Payloads:
         """The new payloads are on disk before any entry names them."""
         found = _Payloads()
         for name in self._store.artifacts.names():
+            if among is not None and name not in among:
+                continue
             data = self._store.artifacts.raw(name)
             if data is None or not (name in match.ids or match.is_in_bytes(data)):
                 continue
