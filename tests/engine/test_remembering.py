@@ -156,6 +156,23 @@ def test_memory_that_is_read_only_is_only_read(home: Path) -> None:
             engine.remember("Not to be written.")
 
 
+def test_memory_that_is_switched_off_is_left_alone(home: Path) -> None:
+    with holdfast.open(home) as engine:
+        path = engine.remember("Here before.").path
+    with holdfast.open(home, config={"memory.mode": "off"}) as engine:
+        entry = engine.session("s1").append({"role": "user", "content": "hi"})
+        assert engine.get(f"s1#{entry}").text == "hi"
+        for ask in (
+            lambda: engine.get(path),
+            lambda: engine.facts.list(),
+            lambda: engine.tasks.list(),
+            lambda: engine.remember("x y"),
+            lambda: engine.undo(),
+        ):
+            with pytest.raises(PolicyRefused):
+                ask()
+
+
 def test_every_change_is_on_the_audit_record_without_a_word_of_it(home: Path) -> None:
     with holdfast.open(home) as engine:
         engine.remember("Quetzalcoatl dances.", target="topic:quetzal")

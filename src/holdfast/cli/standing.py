@@ -39,7 +39,11 @@ def status(door: Door, *, as_json: bool) -> None:
                 f"{found.sessions} sessions, {found.session_entries:,} entries, "
                 f"{size(found.session_bytes)}, artifacts {size(found.artifact_bytes)}",
             ),
-            ("long-term", f"{found.memory_files} memory files, {size(found.memory_bytes)}"),
+            (
+                "long-term",
+                f"{found.memory_files} memory files, {size(found.memory_bytes)}: "
+                f"{found.memories:,} memories, {found.tasks:,} tasks ({found.open_tasks:,} open)",
+            ),
         ]
     )
     if not found.sessions:

@@ -32,6 +32,7 @@ from holdfast.types import ChatType, Json, Scope
 if TYPE_CHECKING:
     from holdfast.engine.backup import BackupMade
     from holdfast.engine.erase import Forgotten
+    from holdfast.engine.memories import Memories
     from holdfast.engine.remembering import Passage, Remembered
     from holdfast.engine.tools import ToolFormat
     from holdfast.memory.facts import Facts
@@ -203,11 +204,11 @@ class Engine:
     def undo(self, operation: str | None = None, *, dry_run: bool = False) -> Undone:
         """Take back the last change of the memory files, or the one that is named."""
         with self._rooms.watching("undo", "memory"):
-            return self._rooms.memory.workspace.undo(operation, dry_run=dry_run)
+            return self._memory.workspace.undo(operation, dry_run=dry_run)
 
     def changes(self) -> list[Operation]:
         """What changed in the memory files, newest first: what ``undo`` can take back."""
-        return self._rooms.memory.workspace.operations()
+        return self._memory.workspace.operations()
 
     def forget(self, *targets: str, erase: bool = False, dry_run: bool = False) -> Forgotten:
         """Move matching memories to the archive, or erase a text everywhere, with a receipt.
@@ -221,19 +222,23 @@ class Engine:
             return done
 
     @property
+    def _memory(self) -> Memories:
+        return self._rooms.readable_memory()
+
+    @property
     def facts(self) -> Facts:
         """Typed memories: list, show, history, confirm, retract, conflicts, resolve."""
-        return self._rooms.memory.facts
+        return self._memory.facts
 
     @property
     def tasks(self) -> Tasks:
         """Task records: open, update, close, list, similar, stats, patterns."""
-        return self._rooms.memory.tasks
+        return self._memory.tasks
 
     @property
     def archive(self) -> Archive:
         """What forgetting moved away: list, restore; and what the policies would move."""
-        return self._rooms.memory.archive
+        return self._memory.archive
 
     def tools(self, format: ToolFormat = "openai") -> list[dict[str, Json]]:
         """The memory and task tools for a model, described as its provider wants them."""

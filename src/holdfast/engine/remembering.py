@@ -239,9 +239,10 @@ def get(rooms: Rooms, path: str) -> Passage:
     if cited is not None and cited.entry is not None:
         return _entry(rooms, cited)
     name = path if cited is None else cited.source
-    text = rooms.memory.workspace.read(name)
+    workspace = rooms.readable_memory().workspace
+    text = workspace.read(name)
     if text is None:
-        near = did_you_mean(name, rooms.memory.workspace.files(archive=True))
+        near = did_you_mean(name, workspace.files(archive=True))
         raise NotFound(
             f"There is no memory file {name!r}.", hint=near or "See what there is: holdfast status"
         )

@@ -20,7 +20,7 @@ from holdfast.config import Settings, day_of
 from holdfast.context.accounting import ingest_cap
 from holdfast.disk import PROCESS, SYSTEM, Directory, System
 from holdfast.engine.eventlog import EventLog
-from holdfast.errors import Locked, StorageError
+from holdfast.errors import Locked, PolicyRefused, StorageError
 from holdfast.events import Event, EventBus, StorageDegraded
 from holdfast.ports import Clock, Ids
 from holdfast.scope import check_name, folder, place_of
@@ -160,6 +160,15 @@ class Rooms:
                 if self._memory is None:
                     self._memory = memories.Memories(self)
         return self._memory
+
+    def readable_memory(self) -> Memories:
+        """The same, for whoever asks from outside: if memory is switched off, nobody gets it."""
+        if self.settings.memory.mode == "off":
+            raise PolicyRefused(
+                "Memory is switched off.",
+                hint='Allow it: memory.mode = "read" or "read-write" in config.toml',
+            )
+        return self.memory
 
     @property
     def owner(self) -> str:

@@ -41,6 +41,10 @@ class Status:
     artifact_bytes: int
     memory_files: int
     memory_bytes: int
+    memories: int
+    """Memory lines that hold now."""
+    tasks: int
+    open_tasks: int
 
     def to_json(self) -> dict[str, Json]:
         return asdict(self)
@@ -51,6 +55,8 @@ def measure_status(rooms: Rooms) -> Status:
     newest = sessions[0].name if sessions else None
     view = rooms.store.view(rooms.transcript(newest)) if newest is not None else ()
     files = list(_memory_files(rooms.base.path))
+    is_on = rooms.settings.memory.mode != "off"
+    tasks = rooms.memory.tasks.list() if is_on else []
     return Status(
         home=str(rooms.home_path),
         agent=rooms.scope.agent,
@@ -64,6 +70,9 @@ def measure_status(rooms: Rooms) -> Status:
         artifact_bytes=rooms.store.artifacts.total_bytes(),
         memory_files=len(files),
         memory_bytes=sum(path.stat().st_size for path in files),
+        memories=len(rooms.memory.facts.list()) if is_on else 0,
+        tasks=len(tasks),
+        open_tasks=sum(task.is_open for task in tasks),
     )
 
 
