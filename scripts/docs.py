@@ -36,7 +36,8 @@ def cli_reference() -> str:
         "Generated from the commands by `make docs`. stdout is the answer, stderr is everything "
         "else. With `--json`, stdout holds one compact JSON object per line and nothing else; "
         'where there are several, the last line is the summary (`"summary":true`).',
-        "Exit codes: 0 done · 1 failed · 2 wrong usage or config · 3 not found · 5 storage "
+        "Exit codes: 0 done · 1 failed · 2 wrong usage or config · 3 not found · 4 what must be "
+        "sent does not fit · 5 storage "
         "failed or damaged · 6 refused (a name or link that could leave its folder).",
         _options("Options before any command", root),
     ]

@@ -24,12 +24,15 @@ __all__ = [
     "Action",
     "Columns",
     "Match",
+    "Narrowed",
     "Place",
     "Rule",
     "allowed",
     "check_name",
     "folder",
     "may_read",
+    "may_read_here",
+    "may_read_line",
     "narrow",
     "place_of",
     "row",
@@ -134,6 +137,43 @@ def may_read(reader: Scope, place: Place, *, memberships: frozenset[str] = froze
     if place.chat is None:
         return place.user == reader.user
     return place.chat in memberships and place.user in (None, reader.user or OWNER)
+
+
+class Narrowed(Protocol):
+    """A line that may be for fewer than those who read its folder."""
+
+    @property
+    def user(self) -> str | None: ...
+
+    @property
+    def chat(self) -> str | None: ...
+
+
+def may_read_line(
+    reader: Scope,
+    place: Place,
+    *,
+    user: str | None,
+    chat: str | None,
+    memberships: frozenset[str] = frozenset(),
+) -> bool:
+    """Whether a reader may see a line of that place that is narrowed to a user or a chat."""
+    part = narrow(place, user=user, chat=chat)
+    return part is not None and may_read(reader, part, memberships=memberships)
+
+
+def may_read_here(
+    reader: Scope | None, line: Narrowed, *, memberships: frozenset[str] = frozenset()
+) -> bool:
+    """The same for a line of the reader's own folder, which is open to the reader already.
+
+    Without a reader nothing that is narrowed can be seen.
+    """
+    if line.user is None and line.chat is None:
+        return True
+    return reader is not None and may_read_line(
+        reader, place_of(reader), user=line.user, chat=line.chat, memberships=memberships
+    )
 
 
 def _is_clear(scope: Scope) -> bool:

@@ -99,6 +99,6 @@ def test_a_key_can_be_explained_while_its_value_is_wrong(home: Path) -> None:
 
 def test_settings_that_steer_nothing_yet_are_said_to(home: Path) -> None:
     home.mkdir()
-    (home / "config.toml").write_text('[transcripts]\nredact = "at_close"\n')
-    assert "not yet" in holdfast(home, "config", "explain", "transcripts.redact").out
-    assert "transcripts.redact" in holdfast(home, "doctor").out
+    (home / "config.toml").write_text("[search]\nmax_results = 7\n")
+    assert "not yet" in holdfast(home, "config", "explain", "search.max_results").out
+    assert "search.max_results" in holdfast(home, "doctor").out

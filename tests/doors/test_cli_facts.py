@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import holdfast as library
-from holdfast.cli import knowing
+from holdfast.cli import archives, knowing
 from holdfast.cli.options import Door
 from holdfast.errors import NotFound, UsageError
 from holdfast.types import Json
@@ -51,10 +51,19 @@ def say(home: Path, capsys: pytest.CaptureFixture[str]) -> Say:
 def test_an_empty_home_says_what_to_do(say: Say) -> None:
     run = say(knowing.facts_list, **ALL)
     assert run.out == ""
-    assert "holdfast remember" in run.err
+    assert " remember " in run.err
     assert say(knowing.facts_list, **ALL, as_json=True).lines == [{"summary": True, "facts": 0}]
     assert "No memories contradict" in say(knowing.conflicts_list).err
     assert "facts list --ended" in say(knowing.facts_list, **{**ALL, "entity": "nobody"}).err
+
+
+def test_forgetting_what_is_stale_names_every_line_it_moves(filled: Path, say: Say) -> None:
+    stale = {"after_days": 1, "below_importance": None, "max_bytes": None, "dry_run": False}
+    with pytest.raises(UsageError):
+        say(archives.forget_stale, **stale, yes=False, as_json=True)
+    run = say(archives.forget_stale, **stale, yes=True)
+    assert f"-{NEW}" in run.out
+    assert "Moved 1 memory" in run.out
 
 
 def test_the_list_shows_what_is_known_and_where_it_stands(filled: Path, say: Say) -> None:

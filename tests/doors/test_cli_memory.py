@@ -53,7 +53,7 @@ def test_a_text_may_come_from_stdin(home: Path) -> None:
         check=True,
     )
     assert len(run.stdout.splitlines()) == 2
-    assert "holdfast undo" in run.stderr
+    assert f"holdfast --home {home} undo" in run.stderr
 
 
 def test_people_are_told_of_repeats_and_contradictions(home: Path) -> None:
@@ -61,7 +61,9 @@ def test_people_are_told_of_repeats_and_contradictions(home: Path) -> None:
     again = holdfast(home, "remember", "the port is 8080", "--entity", "api")
     assert "not written again" in again.out
     other = holdfast(home, "remember", "The port is 9090.", "--entity", "api")
-    assert "holdfast conflicts list" in other.err
+    assert "contradicts" in other.err
+    assert "The port is 8080." in other.err
+    assert f"holdfast --home {home} conflicts resolve" in other.err
     listed = holdfast(home, "conflicts", "list", "--json").lines
     assert listed[-1]["summary"] is True
     resolved = holdfast(home, "conflicts", "resolve", listed[0]["id"], "--keep", "old")

@@ -62,7 +62,7 @@ def test_an_empty_home_says_what_to_do(holdfast: Command, home: Path) -> None:
         assert "holdfast tasks" in run.err
     run = holdfast(home, "archive", "list")
     assert (run.code, run.out) == (0, "")
-    assert "holdfast forget" in run.err
+    assert "forget --help" in run.err
 
 
 def test_tasks_are_listed_shown_and_found_again(holdfast: Command, filled: Path) -> None:
@@ -76,6 +76,11 @@ def test_tasks_are_listed_shown_and_found_again(holdfast: Command, filled: Path)
     for text in ("A longer timeout.", "timeout → 30 s", "not fixed", "worked: read the log first"):
         assert text in shown
     assert "\x1b" not in shown
+    for name in (
+        "fix the login crash",
+        holdfast(filled, "tasks", "list", "--json").lines[1]["path"],
+    ):
+        assert holdfast(filled, "tasks", "show", str(name)).out == shown
     (task,) = holdfast(filled, "tasks", "show", "t-1", "--json").lines
     assert task["errors"][0] == {"what": "timeout", "fix": "30 s", "from_tool": False}
     found, _ = holdfast(filled, "tasks", "similar", "the login times out", "--json").lines

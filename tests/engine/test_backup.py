@@ -18,8 +18,14 @@ from pathlib import Path
 import pytest
 
 import holdfast
-from holdfast.engine.backup import backupfile, make_backup, restore_backup, verify_backup
-from holdfast.errors import HoldfastError, NotFound, PolicyRefused, StorageError, UsageError
+from holdfast.engine.backup import (
+    backupfile,
+    inuse,
+    make_backup,
+    restore_backup,
+    verify_backup,
+)
+from holdfast.errors import HoldfastError, Locked, NotFound, PolicyRefused, StorageError, UsageError
 from holdfast.testing import FixedClock
 from tests.doors.command import holdfast as command
 from tests.scale import scaled
@@ -56,12 +62,8 @@ def contents_of(home: Path) -> dict[str, bytes]:
     kept = {}
     for path in sorted(home.rglob("*")):
         name = path.relative_to(home).as_posix()
-        if path.is_file() and not any(
-            part in (".index", "locks", "server.token")
-            or part.startswith(".tmp-")
-            or part.endswith(".lock")
-            for part in name.split("/")
-        ):
+        is_ours = "/.index/" in name or "/.journal/locks/" in name or name == "server.token"
+        if path.is_file() and not is_ours and not path.name.startswith(".tmp-"):
             kept[name] = path.read_bytes()
     return kept
 
@@ -129,6 +131,78 @@ def test_links_are_left_out_and_named(lived_in: Path, tmp_path: Path, clock: Fix
     assert b"not ours" not in b"".join(
         contents_of(restore_backup(tmp_path / "b", tmp_path / "n").home).values()
     )
+
+
+def test_nothing_is_left_out_for_being_called_like_a_lock(
+    home: Path, tmp_path: Path, clock: FixedClock
+) -> None:
+    with holdfast.open(home, agent="locks") as engine:
+        engine.remember("The agent locks remembers.")
+        engine.session("yarn.lock").append({"role": "user", "content": "hi"})
+    for kind, name in (("users", "locks"), ("chats", "locks"), ("chats", "team.lock")):
+        note = home / "agents/main" / kind / name / "memory/2026-03-14.md"
+        note.parent.mkdir(parents=True)
+        note.write_text(f"{kind} {name}")
+    for name in ("memory/imports/.index/a.md", "memory/topics/poetry.lock", "tasks/locks/a.md"):
+        (home / "agents/main" / name).parent.mkdir(parents=True, exist_ok=True)
+        (home / "agents/main" / name).write_text(name)
+    expected = {
+        path.relative_to(home).as_posix(): path.read_bytes()
+        for path in home.rglob("*")
+        if path.is_file() and "/.journal/locks/" not in str(path)
+    }
+    assert len(expected) > 10
+    make_backup(home, tmp_path / "b", clock=clock)
+    new = restore_backup(tmp_path / "b", tmp_path / "new").home
+    found = {p.relative_to(new).as_posix(): p.read_bytes() for p in new.rglob("*") if p.is_file()}
+    assert found == expected
+
+
+def test_names_that_no_restore_takes_are_left_out_and_named(
+    lived_in: Path, tmp_path: Path, clock: FixedClock
+) -> None:
+    odd = [
+        "memory/a\u202eb.md",
+        "memory/a\nb.md",
+        "memory/a\\b.md",
+        "memory/.git",
+        "memory/\udcff.md",
+    ]
+    for name in odd:
+        (lived_in / "agents/main" / name).write_text("x")
+    (lived_in / "agents/main/memory/👩‍👧 ❤️.md").write_text("kept")
+    made = make_backup(lived_in, tmp_path / "b", clock=clock)
+    assert set(made.skipped) == {f"agents/main/{name}" for name in odd}
+    new = restore_backup(tmp_path / "b", tmp_path / "new").home
+    assert (new / "agents/main/memory/👩‍👧 ❤️.md").read_text() == "kept"
+
+
+def test_the_repository_of_a_place_comes_back_without_programs(
+    home: Path, tmp_path: Path, clock: FixedClock
+) -> None:
+    with holdfast.open(home, config={"memory.git": True}) as engine:
+        engine.remember("One.")
+    git = home / "agents/main/.git"
+    before = (git / "config").read_bytes()
+    remote = b'[remote "origin"]\n\turl = git@example.org:me/notes.git\n'
+    programs = b"[core]\n\tfsmonitor = touch /tmp/x\n[alias]\n\tst = !id\n"
+    (git / "config").write_bytes(before + remote + programs)
+    (git / "hooks").mkdir()
+    (git / "hooks/post-commit").write_text("#!/bin/sh\n")
+    (git / "refs/heads/hooks").mkdir()
+    (git / "refs/heads/hooks/config").write_bytes((git / "refs/heads/main").read_bytes())
+    make_backup(home, tmp_path / "b", clock=clock)
+    new = restore_backup(tmp_path / "b", tmp_path / "new").home
+    back = new / "agents/main/.git"
+    assert (back / "config").read_bytes() == before + remote + b"[core]\n"
+    assert not (back / "hooks").exists()
+    assert (back / "refs/heads/hooks/config").exists()
+    with holdfast.open(new, config={"memory.git": True}) as engine:
+        engine.remember("Two.")
+    log = subprocess.run(
+        ["git", "-C", str(back.parent), "log", "--oneline"], capture_output=True, check=True
+    )
+    assert log.stdout.count(b"\n") == 2
 
 
 def test_a_backup_inside_of_its_home_is_refused(
@@ -241,6 +315,25 @@ BAD_NAMES = [
     "a\\b",
     "C:\\x",
     "x" * 5000,
+    "a\x01b",
+    "a\nb",
+    "agents/\u202egnp.md",
+    "agents/a\u200bb/MEMORY.md",
+]
+NEVER_HELD = [
+    "server.token",
+    "agents/main/.tmp-1-x",
+    "agents/main/.index/index.db",
+    "agents/main/users/u/.index/index.db",
+    "agents/main/.journal/locks/memory",
+    "agents/main/.git",
+    "agents/main/.git/hooks/post-commit",
+    "agents/main/.GIT/hooks/post-commit",
+    "agents/main/.git/commondir",
+    "agents/main/.git/config.worktree",
+    "agents/main/.git/modules/m/config",
+    "agents/main/.git/objects/info/alternates",
+    "agents/main/.git/index.lock",
 ]
 
 
@@ -253,6 +346,40 @@ def test_a_name_that_leads_out_is_refused(name: str, tmp_path: Path) -> None:
         restore_backup(file, inner / "home")
     assert list(inner.iterdir()) == []
     assert sorted(path.name for path in tmp_path.iterdir()) == ["bad", "in"]
+
+
+@pytest.mark.parametrize("name", NEVER_HELD)
+def test_what_no_backup_holds_is_refused(name: str, tmp_path: Path) -> None:
+    sealed_zip(
+        tmp_path / "bad", [("manifest.json", manifest((name, b"x"))), (f"home/{name}", b"x")]
+    )
+    with pytest.raises(PolicyRefused):
+        restore_backup(tmp_path / "bad", tmp_path / "home")
+    assert not (tmp_path / "home").exists()
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        b"[core]\n\tfsmonitor = touch /tmp/x\n",
+        b"[core] fsmonitor = touch /tmp/x\n",
+        b"[CORE]\n\tbare = false\n",
+        b'[filter "x"]\n\tclean = id\n',
+        b"[alias]\n\tst = !id\n",
+        b"[include]\n\tpath = /tmp/x\n",
+        b'[remote "o"]\n\turl = ext::sh -c id\n',
+        b"[user]\n\tname = a\\\n[alias]\n",
+        b"[core]\n\tbare = false\n" * 300_000,
+    ],
+)
+def test_settings_that_let_git_run_programs_are_refused(settings: bytes, tmp_path: Path) -> None:
+    name = "agents/main/.git/config"
+    sealed_zip(
+        tmp_path / "bad",
+        [("manifest.json", manifest((name, settings))), (f"home/{name}", settings)],
+    )
+    with pytest.raises(PolicyRefused, match="programs"):
+        restore_backup(tmp_path / "bad", tmp_path / "home")
 
 
 @pytest.mark.filterwarnings("ignore:Duplicate name")
@@ -368,6 +495,68 @@ def test_the_command_makes_checks_and_restores(lived_in: Path, tmp_path: Path) -
     ).lines
     assert contents_of(lived_in) == before
     assert contents_of(Path(str(done["moved_to"]))) == before
+
+
+def test_the_file_is_complained_of_before_the_home(lived_in: Path) -> None:
+    for more in ((), ("--replace",), ("--replace", "--yes")):
+        done = command(lived_in, "backup", "restore", "/nope.zip", *more)
+        assert done.code == NotFound.exit_code
+        assert "/nope.zip" in done.err
+
+
+def test_the_hint_for_a_home_that_is_taken_can_be_pasted(lived_in: Path, backup: Path) -> None:
+    done = command(lived_in, "backup", "restore", str(backup))
+    assert "--replace --yes" in done.err
+    assert "Stop the programs" in done.err
+
+
+# ── while others use it ─────────────────────────────────────────────────────────────────────
+
+USER = """
+import sys, holdfast
+with holdfast.open(sys.argv[1]) as engine:
+    session = engine.session("busy")
+    session.append({"role": "user", "content": "hi"})
+    print("ready", flush=True)
+    sys.stdin.readline()
+"""
+HOLDER = """
+import fcntl, os, sys
+file = os.open(sys.argv[1], os.O_RDWR | os.O_CREAT)
+fcntl.flock(file, fcntl.LOCK_EX)
+print("ready", flush=True)
+sys.stdin.readline()
+"""
+
+
+@pytest.mark.parametrize("who", ["a conversation", "a lock", "a transcript"])
+def test_a_home_that_others_use_is_not_moved_aside(
+    who: str, backup: Path, lived_in: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    locked = {
+        "a lock": lived_in / "agents/main/.journal/locks/memory",
+        "a transcript": lived_in / "agents/main/sessions/s1.jsonl",
+    }
+    given = [HOLDER, str(locked[who])] if who in locked else [USER, str(lived_in)]
+    if who in locked:  # as where the system does not tell who has what open
+        monkeypatch.setattr(inuse, "_processes", list)
+    elif sys.platform != "linux":
+        pytest.skip("only Linux tells who has a file open")
+    other = subprocess.Popen(
+        [sys.executable, "-c", *given], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    )
+    try:
+        assert other.stdout is not None
+        assert other.stdout.readline() == b"ready\n"
+        with pytest.raises(Locked) as caught:
+            restore_backup(backup, lived_in, replace=True)
+        assert "Stop the programs" in (caught.value.hint or "")
+        if sys.platform == "linux":
+            assert str(other.pid) in caught.value.message
+    finally:
+        other.communicate(b"\n")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["holdfast.backup", "home"]
+    assert restore_backup(backup, lived_in, replace=True).moved_to is not None
 
 
 # ── while others write ──────────────────────────────────────────────────────────────────────

@@ -7,15 +7,19 @@ import os
 from contextlib import suppress
 from itertools import count
 from pathlib import Path
+from threading import Thread
+from typing import Any
 
 import pytest
 
 from holdfast.context.flush import covered_by, flush_records
 from holdfast.disk import Directory
-from holdfast.engine.erase import forget
+from holdfast.engine.erase import forget, receipts
+from holdfast.engine.eventlog import EventLog
 from holdfast.engine.facade import Engine
 from holdfast.errors import UsageError
-from holdfast.events import Event
+from holdfast.events import Event, SessionRenamed
+from holdfast.matching import Match
 from holdfast.memory.workspace import Workspace
 from holdfast.retain import RetainLine, parse, render
 from holdfast.testing import FixedClock, SequentialIds
@@ -277,10 +281,11 @@ def test_a_long_result_shown_in_part_is_cut_anew(home: Path) -> None:
 
 def test_an_entry_an_artifact_and_a_line_go_by_their_id(home: Path) -> None:
     with open_engine(home) as engine:
-        first, second = say(engine, "A sentence that is long enough.", "keep this one")
+        long = "A sentence that is long enough to be looked for everywhere else too."
+        first, second = say(engine, long, "keep this one")
         base = engine._rooms.base.path
         line = RetainLine(kind="W", text="Something about nothing", id="m-123456")
-        file = write(base, "MEMORY.md", f"{render(line)}\n- A sentence that is long enough.\n- b\n")
+        file = write(base, "MEMORY.md", f"{render(line)}\n- {long}\n- b\n")
         store, transcript = engine._rooms.store, engine._rooms.transcript("s1")
         store.append(transcript, [Message.of("user", "blob " * 20_000)])
         (artifact,) = store.artifacts.names()
@@ -363,3 +368,122 @@ def test_what_was_archived_can_be_erased_by_its_id(home: Path) -> None:
         assert engine.forget(kept.id, task.id, erase=True).is_clean
         assert engine.tasks.list() == []
     assert left(home, ["Birds are singing", "visa stamped"]) == []
+
+
+def test_an_event_that_comes_during_an_erasure_is_not_lost(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with open_engine(home) as engine:
+        say(engine, "hi", session="canary-chat")
+    without = receipts._report_without
+    calls = count()
+
+    def slowly(*given: Any, **named: Any) -> bytes:
+        if next(calls) == 0:
+            with open_engine(home) as other:
+                say(other, "hi", session="another")
+        return without(*given, **named)
+
+    monkeypatch.setattr(receipts, "_report_without", slowly)
+    changed = receipts.erase_events(
+        Directory.open(home), Match(["canary-chat"], "r1"), None, dry_run=False
+    )
+    told = (home / "events.jsonl").read_text("utf-8")
+    assert changed
+    assert "canary" not in told
+    assert '"session":"another"' in told
+
+
+def test_events_of_several_writers_outlast_a_log_that_is_replaced(home: Path) -> None:
+    folder = Directory.open(home)
+    log = EventLog(folder)
+
+    def tell(number: int) -> None:
+        for each in range(60):
+            log(SessionRenamed(at=FixedClock().now(), session=f"s{number}-{each}", to="canary"))
+
+    threads = [Thread(target=tell, args=(number,)) for number in range(3)]
+    for thread in threads:
+        thread.start()
+    while any(thread.is_alive() for thread in threads):
+        receipts.erase_events(folder, Match(["canary"], "r1"), None, dry_run=False)
+    receipts.erase_events(folder, Match(["canary"], "r1"), None, dry_run=False)
+    told = [json.loads(line) for line in (home / "events.jsonl").read_text("utf-8").splitlines()]
+    assert {each["session"] for each in told} == {f"s{n}-{m}" for n in range(3) for m in range(60)}
+    assert {each["to"] for each in told} == {"erased-r1"}
+
+
+def test_names_made_of_the_text_go_with_it_wherever_they_stand(home: Path) -> None:
+    with open_engine(home) as engine:
+        engine.remember("Anna Zabriskie moved", target="topic:anna-zabriskie")
+        engine.tasks.open("Call Anna Zabriskie back")
+        say(engine, "hi", session="anna-zabriskie")
+        say(engine, "hi", session="trip-anna-zabriskie-2")
+        done = engine.forget("Anna Zabriskie", erase=True)
+    assert done.remaining == ()
+    for path in home.rglob("*"):
+        assert "zabriskie" not in path.name.casefold()
+        assert not path.is_file() or b"zabriskie" not in path.read_bytes().lower(), path
+    assert sorted(path.name for path in home.rglob("*.jsonl") if "sessions" in path.parts) == [
+        f"erased-{done.receipt}.jsonl",
+        f"trip-erased-{done.receipt}-2.jsonl",
+    ]
+
+
+def test_a_task_that_goes_by_its_id_leaves_its_title_nowhere(home: Path) -> None:
+    with open_engine(home) as engine:
+        task = engine.tasks.open("Secret surgery plan", request="book the surgery")
+        engine.tasks.update(task.id, note="called")
+        done = engine.forget(task.id, erase=True)
+    assert done.receipt_path is not None
+    assert "surgery" not in Path(done.receipt_path).read_text("utf-8")
+    assert not [path for path in home.rglob("*") if "surgery" in path.name]
+    files = [path for path in home.rglob("*") if path.is_file()]
+    assert not [path for path in files if b"surgery" in path.read_bytes().lower()]
+
+
+def test_a_record_keeps_no_piece_of_what_was_erased(home: Path) -> None:
+    with open_engine(home) as engine:
+        secret = "KQZWXYVUTSRQPONMLKJIHGFEDCBA43210QWERTYUIOPASDFGHJKLZXCVBNMabc"
+        (asked,) = say(engine, f"Please fix the login page for {secret}, thanks")
+        task = engine.tasks.open(
+            f"Please fix the login page for {secret[:20]}…",
+            request=f"Please fix the login page for {secret}, thanks",
+            sources=(f"s1#{asked}",),
+        )
+        engine.tasks.update(task.id, note="Working on the page, by hand")
+        engine.tasks.update(task.id, note=f"said: …{secret[-20:]}, thanks")
+        done = engine.forget(secret, erase=True)
+        (left,) = engine.tasks.list()
+    mark = f"[erased {done.receipt}]"
+    assert (left.title, left.request) == (mark, f"Please fix the login page for {mark}, thanks")
+    assert [note.rpartition(": ")[2] for note in left.progress] == ["Working on the page, by hand"]
+    files = [path for path in home.rglob("*") if path.is_file()]
+    assert not [path for path in files if secret[:9].lower() in path.name]
+    assert not [path for path in files if secret[:9].lower().encode() in path.read_bytes().lower()]
+
+
+def test_an_erasure_is_on_the_audit_record(home: Path) -> None:
+    with open_engine(home) as engine:
+        say(engine, "a canary")
+        engine.forget("no such thing", erase=True)
+        assert not (home / "audit.jsonl").exists()
+        done = engine.forget("canary", erase=True)
+        assert engine._rooms.memory.audit.verify().intact
+    (line,) = [json.loads(each) for each in (home / "audit.jsonl").read_text().splitlines()]
+    assert (line["what"], line["operation"], line["spans"]) == ("erase", done.receipt, done.spans)
+    assert "canary" not in json.dumps(line)
+
+
+@pytest.mark.parametrize("wanted", ["Rome", "Peter", "done", "status"])
+def test_what_our_files_say_of_themselves_is_not_told_as_remaining(home: Path, wanted: str) -> None:
+    with open_engine(home) as engine:
+        engine.remember("The sky is blue.")
+        task = engine.tasks.open("Paint it", request="in red")
+        engine.tasks.close(task.id, result="painted")
+        readme = engine._rooms.base.path / "README.md"
+        before = readme.read_bytes()
+        done = engine.forget(wanted, erase=True)
+        assert readme.read_bytes() == before
+        assert engine.tasks.list()[0].status == "done"
+    assert (done.spans, done.remaining) == (0, ())

@@ -11,7 +11,7 @@ import pytest
 import holdfast
 from holdfast.errors import NotFound, PolicyRefused, UsageError
 from holdfast.events import Event
-from holdfast.testing import FixedClock
+from holdfast.testing import FixedClock, ScriptedModel
 
 
 def memory_text(home: Path, agent: str = "main") -> str:
@@ -82,7 +82,7 @@ def test_a_contradiction_is_written_told_and_left_to_a_person(home: Path) -> Non
         assert len(done.conflicts) == 1
         assert [event.name for event in told].count("memory_conflict") == 1
         assert len(engine.facts.list(entity="billing")) == 2
-        engine.facts.resolve(done.conflicts[0], keep="new")
+        engine.facts.resolve(done.conflicts[0].id, keep="new")
         assert [fact.line.text for fact in engine.facts.list(entity="billing")] == [
             "The API listens on port 9090."
         ]
@@ -110,6 +110,25 @@ def test_undo_takes_back_and_undoing_it_brings_it_back(home: Path) -> None:
         assert "A second, wrong thing." in undone.diff
         engine.undo(engine.changes()[0].id)
         assert "A second, wrong thing." in memory_text(home)
+
+
+def test_undoing_the_first_memory_of_a_day_leaves_the_page_to_the_others(home: Path) -> None:
+    with holdfast.open(home) as engine:
+        first = engine.remember("The first thing.")
+        second = engine.remember("Another thing altogether.")
+        engine.undo(first.operation)
+        text = engine.get(second.path).text
+        assert text.startswith(f"# {engine.today()}\n\n<!-- ")
+        assert "\n## Retain\n\n- W: Another thing altogether." in text
+        assert "The first thing." not in text
+        engine.undo(second.operation)
+    assert (home / "agents/main/README.md").is_file()
+
+
+def test_a_task_alone_gets_the_folder_explained(home: Path) -> None:
+    with holdfast.open(home) as engine:
+        engine.tasks.open("Paint the fence")
+    assert "tasks/" in (home / "agents/main/README.md").read_text("utf-8")
 
 
 def test_lines_of_a_file_are_got_by_their_numbers(home: Path) -> None:
@@ -145,6 +164,58 @@ def test_a_group_has_a_memory_of_its_own(home: Path) -> None:
             with pytest.raises(PolicyRefused):
                 group.get(way)
     assert (home / "agents/main/chats/team" / path).is_file()
+
+
+def test_a_line_for_one_of_a_group_is_shown_to_nobody_else(home: Path) -> None:
+    with holdfast.open(home, chat="team", chat_type="group") as group:
+        path = group.remember("For all of us.").path
+        file = home / "agents/main/chats/team" / path
+        with file.open("a") as opened:
+            opened.write(
+                '- W: The code of Alice is 4711. <!-- hf {"user":"alice"} -->\n- W: last\n'
+            )
+        shown = group.get(path).text
+        assert "4711" not in shown
+        number = shown.splitlines().index("- W: last") + 1
+        assert file.read_text().splitlines()[number - 1] == "- W: last"
+        assert "4711" not in group.call_tool("memory_get", {"path": path})["text"]
+        assert [fact.line.text for fact in group.facts.list()] == ["For all of us.", "last"]
+
+
+def test_only_the_owner_backs_up_the_home(home: Path, tmp_path: Path) -> None:
+    with holdfast.open(home) as owner:
+        owner.remember("The owner's secret plan.")
+    with (
+        holdfast.open(home, chat="team", chat_type="group") as group,
+        pytest.raises(PolicyRefused),
+    ):
+        group.backup(tmp_path / "all.zip")
+    assert not (tmp_path / "all.zip").exists()
+
+
+def test_a_model_judges_what_is_doubtful(home: Path) -> None:
+    with holdfast.open(home) as engine:
+        engine.remember("Is from Portugal.", entity="Ana")
+        engine.remember("Is from Porto.", entity="Ana")
+        assert engine.conflicts() == []
+        yes = ScriptedModel(['[{"pair": 1, "contradict": true}]'])
+        assert [each.old.line.entity for each in engine.conflicts(model=yes)] == ["Ana"]
+        garbage = ScriptedModel(["no idea"])
+        assert engine.conflicts(model=garbage) == []
+
+
+def test_a_task_is_recorded_before_its_words_leave(home: Path) -> None:
+    call = {"id": "c1", "type": "function", "function": {"name": "shell", "arguments": "{}"}}
+    with holdfast.open(home) as engine:
+        session = engine.session("s1")
+        session.append({"role": "user", "content": "Please fix the login crash in auth.py."})
+        session.append({"role": "assistant", "tool_calls": [call]})
+        session.append({"role": "tool", "tool_call_id": "c1", "content": "ok"})
+        session.append({"role": "assistant", "content": "Fixed: the session was null."})
+        session.append({"role": "user", "content": "Thanks, done!"})
+        session.compact()
+        session.close()
+        assert [task.status for task in engine.tasks.list()] == ["done"]
 
 
 def test_memory_that_is_read_only_is_only_read(home: Path) -> None:
@@ -217,6 +288,13 @@ def test_a_flush_writes_through_the_same_notes(home: Path, clock: FixedClock) ->
         assert fact.line.trust == "user"
         assert fact.line.sources[0].startswith("s1#")
         assert engine.changes()[0].what == "flush"
+
+
+def test_no_file_is_named_after_a_credential(home: Path) -> None:
+    key = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
+    with holdfast.open(home) as engine, pytest.raises(UsageError):
+        engine.remember("One thing.", target=f"topic:{key}")
+    assert not [path for path in home.rglob("*") if key in path.name]
 
 
 def test_events_tell_of_memory_without_its_words(home: Path) -> None:

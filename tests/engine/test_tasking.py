@@ -28,10 +28,11 @@ from tests.scale import scaled
 START = datetime(2026, 3, 14, 15, 59, tzinfo=UTC)  # a minute before midnight in Shanghai
 
 
-def records(home: Path) -> Tasks:
+def records(home: Path, language: str = "auto") -> Tasks:
     clock, ids = FixedClock(), SequentialIds("w")
     workspace = Workspace(Directory.open(home), clock=clock, ids=ids)
-    return Tasks(workspace, now=clock.now, zone=ZoneInfo("Asia/Shanghai"), ids=ids)
+    zone = ZoneInfo("Asia/Shanghai")
+    return Tasks(workspace, now=clock.now, zone=zone, ids=ids, language=language)
 
 
 def said(*messages: Message, first: int = 0) -> list[Entry]:
@@ -93,7 +94,7 @@ def test_work_with_tools_opens_a_record_and_thanks_close_it(home: Path) -> None:
     assert task.path == "tasks/2026-03-14-please-fix-the-crash-of-the-login-page.md"
     assert task.sources == ("trip#e000002", "trip#e000009")
     assert task.progress == (
-        "2026-03-15: 3 tool calls (bash 3), 1 errors; last at 00:02: "
+        "2026-03-15: 3 tool calls (bash 3), 1 error; last at 00:02: "
         "The login page works again: bcrypt was missing.",
     )
     (mishap,) = task.errors
@@ -117,11 +118,46 @@ def test_a_chinese_task_is_kept_in_chinese(home: Path) -> None:
     assert [kept.what for kept in keep_tasks(tasks, "行程", entries)] == ["opened", "closed"]
     (task,) = tasks.list()
     assert task.progress == (
-        "2026-03-14: 1 次工具调用 (search 1); 最后活动 00:00: 下周三 14:05 有 CA1405，还有票。",
+        "2026-03-14: 1 次工具调用 (search 1)；最后活动 00:00：下周三 14:05 有 CA1405，还有票。",
         "2026-03-15 00:00: 已关闭：用户确认完成 (行程#e000004)",
     )
     assert task.type == "research"
     assert task.trust == "tool"  # the answer repeats what the tool said
+
+
+def test_one_call_and_one_error_are_counted_in_the_singular(home: Path) -> None:
+    tasks = records(home)
+    entries = said(user("Please fix the login page."), *run("a", "Error: no", failed=True))
+    keep_tasks(tasks, "trip", entries, final=True)
+    (task,) = tasks.list()
+    assert task.progress == ("2026-03-14: 1 tool call (bash 1), 1 error; last at 23:59",)
+    more = [*run("b", "Error: no", failed=True), *run("c", "Error: no", failed=True)]
+    keep_tasks(records(home), "trip", entries + said(*more, first=len(entries)), final=True)
+    (task,) = tasks.list()
+    assert task.progress[1] == "2026-03-15: 2 tool calls (bash 2), 2 errors; last at 00:01"
+
+
+def test_notes_are_in_the_language_that_is_set(home: Path) -> None:
+    tasks = records(home, language="zh")
+    entries = said(*FIX, user("Perfect, thank you!"))
+    keep_tasks(tasks, "trip", entries)
+    (task,) = tasks.list()
+    assert task.progress[0].startswith(
+        "2026-03-15: 3 次工具调用 (bash 3)，1 次出错；最后活动 00:02："
+    )
+    assert "已关闭：用户确认完成" in task.progress[-1]
+    text = (home / task.path).read_text()
+    for label in (
+        "- 类型:",
+        "- 状态: 已完成",
+        "- 开始:",
+        "- 结束:",
+        "- 出自:",
+        "## 请求",
+        "## 进展",
+    ):
+        assert label in text, label
+    assert "- status" not in text
 
 
 @pytest.mark.parametrize(
@@ -171,7 +207,7 @@ def test_a_view_that_begins_in_the_middle_goes_on_with_the_record(home: Path) ->
     done = keep_tasks(tasks, "s", entries[8:])
     assert [kept.what for kept in done] == ["updated", "closed"]
     (task,) = tasks.list()
-    assert task.progress[0].startswith("2026-03-15: 4 tool calls (bash 4), 1 errors")
+    assert task.progress[0].startswith("2026-03-15: 4 tool calls (bash 4), 1 error;")
     assert task.result == "All 120 tests pass."
     assert keep_tasks(records(home), "s", entries) == []
 

@@ -191,6 +191,13 @@ def password(rng: Random) -> str:
     return word + rng.choice("!@#$%*_-+.") * rng.randrange(2) + str(rng.randrange(10, 9999)) + "q"
 
 
+PHRASE_WORDS = "correct horse battery staple orbit lantern velvet cactus tunnel anchor meadow"
+
+
+def _phrase(rng: Random) -> str:
+    return rng.choice(" -").join(rng.sample(PHRASE_WORDS.split(), rng.randrange(4, 8)))
+
+
 # (text, what must be gone from it)
 Placed = Callable[[Random], tuple[str, str]]
 
@@ -251,6 +258,12 @@ STRUCTURED: dict[str, Placed] = {
     "azure storage": placed("AccountName=x;AccountKey={}==;Suffix=y", of(BASE64, 86)),
     "azure sas": placed("https://x.blob.core.windows.net/c?sv=2022&sig={}", of(ALNUM, 44)),
     "sql": placed("CREATE USER jo IDENTIFIED BY '{}';", password),
+    "mysqldump": placed("mysqldump -u root -p{} shop > shop.sql", of(ALNUM, 12)),
+    "mariadb": placed("mariadb -h db -P3306 -p{}", password),
+    "pgpass": placed("db.example.org:5432:shop:admin:{}", of(ALNUM, 14)),
+    "pgpass any": placed("*:*:*:admin:{}", of(ALNUM, 14)),
+    "pass phrase": placed("my passphrase is {}", _phrase),
+    "pass phrase colon": placed("Passphrase: {}.", _phrase),
     "pin": placed("the pin is {}", lambda r: str(r.randrange(1000, 9999))),
 }
 
@@ -282,7 +295,9 @@ ASSIGNED: dict[str, str] = {
     "prose colon": "Password: {}",
     "prose quoted": 'the passphrase is "{}"',
     "markdown": "- **Password:** {}",
-    "table": "wifi pwd: {}",
+    "table": "| name | value |\n|---|---|\n| password | {} |\n",
+    "table bold": "| **password** | `{}` |",
+    "pwd": "wifi pwd: {}",
     "zh": "密码：{}",
     "zh is": "数据库密码是{}，别忘了",
     "zh change": "我把密码改成了{}",
@@ -450,6 +465,16 @@ ALIKE: dict[str, Make] = {
     "marks": lambda r: "[secret: github token ghp_…] and password: [secret: password]",
     "minified": lambda r: (
         f"!function(e,t){{var n={of(ALNUM, 12)(r)};e.exports=t(n)}}(this,function(){{}})"
+    ),
+    "mysql port": lambda r: "mysql -h db -P3306 -u root -p shop; mysqldump --port=3307 -p",
+    "grep": lambda r: f"src/app.py:{r.randrange(99)}:def run(a: int, b: str) -> None: at 10:54:33",
+    "cells": lambda r: (
+        "| password | type | since |\n|---|---|---|\n| password | VARCHAR(255) | 2024-01-01 |\n"
+        "| token | 12,345 | 0.034 |\n| password | string | required |\n| secret | ****** |"
+    ),
+    "phrase talk": lambda r: (
+        "passphrase: ask Peter about it. The passphrase is stored in the vault. A passphrase is "
+        "longer than any password, and the passphrase is required for every deployment."
     ),
     "cards": lambda r: "4111 1111 1111 1112 and 1234 5678 9012 3456",
 }

@@ -224,3 +224,13 @@ def test_a_new_file_that_fails_is_taken_away(tmp_path: Path) -> None:
     with pytest.raises(StorageError), new_file(tmp_path / "link"):
         pass
     assert not (tmp_path / "elsewhere").exists()
+
+
+def test_many_files_are_glanced_at_and_missing_ones_left_out(tmp_path: Path) -> None:
+    folder = Directory.open(tmp_path / "home")
+    folder.replace("a", b"one")
+    folder.replace("b", b"two")
+    found = folder.glances(["a", "gone", "b"])
+    assert found == {"a": folder.glance("a"), "b": folder.glance("b")}
+    with pytest.raises(PolicyRefused):
+        folder.glances(["../a"])

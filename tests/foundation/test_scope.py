@@ -11,6 +11,7 @@ import pytest
 
 from holdfast.config import ScopeMatch, ScopeRule
 from holdfast.errors import PolicyRefused
+from holdfast.retain import RetainLine
 from holdfast.scope import (
     OWNER,
     Columns,
@@ -18,6 +19,8 @@ from holdfast.scope import (
     allowed,
     folder,
     may_read,
+    may_read_here,
+    may_read_line,
     narrow,
     place_of,
     row,
@@ -232,6 +235,28 @@ def test_narrowing_never_adds_a_reader() -> None:
                 assert may_read(reader, place, memberships=chats)
                 read += narrower != place
     assert read > 20
+
+
+def test_a_line_is_for_the_readers_of_its_part_of_the_place() -> None:
+    draw = random.Random(7)
+    seen = 0
+    for _ in range(scaled(500)):
+        reader, place, chats = a_reader(draw, FEW), a_place(draw, FEW), some_chats(draw, FEW)
+        user, chat = draw.choice([None, *FEW, ""]), draw.choice([None, *FEW])
+        part = narrow(place, user=user, chat=chat)
+        may = part is not None and may_read(reader, part, memberships=chats)
+        assert may_read_line(reader, place, user=user, chat=chat, memberships=chats) == may
+        seen += may
+    assert seen
+
+
+def test_what_is_narrowed_in_the_readers_own_folder_is_not_for_everybody_there() -> None:
+    for_all, for_ann = RetainLine(kind="W", text="x"), RetainLine(kind="W", text="x", user="ann")
+    for who in (owner, ann, team, ann_in_team, None):
+        assert may_read_here(who, for_all)
+    assert [may_read_here(who, for_ann) for who in (owner, ann, team, ann_in_team, None)] == [
+        False, True, False, False, False
+    ]  # fmt: skip
 
 
 def test_a_narrowed_line_is_for_those_who_may_read_both() -> None:

@@ -77,3 +77,11 @@ def test_conversations_are_the_same_for_the_same_seed_and_have_what_real_ones_ha
     assert kinds == {"Text", "Image", "Thinking", "ToolCall", "ToolResult"}
     plain = [message for message in messages if message.form != "parts"]
     assert from_openai(to_openai(plain)) == plain
+
+
+def test_ids_of_a_process_are_in_the_order_in_which_they_were_made() -> None:
+    ids = TimeOrderedIds()
+    moment = datetime(2026, 3, 4, tzinfo=UTC)
+    backwards = [moment - timedelta(seconds=second) for second in range(50)]
+    made = [ids.new(at) for at in [moment] * 500 + backwards + [moment + timedelta(seconds=1)]]
+    assert made == sorted(set(made))

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from holdfast.text import Marks, marks, same_marks, says_no_more, similarity, terms
+from holdfast.text.likeness import true_within
 from tests.scale import scaled
 
 _EN = [
@@ -208,10 +209,74 @@ def test_marks_are_sorted_by_what_they_mark() -> None:
 
 
 def test_a_statement_that_adds_a_word_says_more() -> None:
-    assert says_no_more("Prefers short replies", "He prefers really short replies in chats")
+    assert says_no_more("Prefers short replies", "prefers the really short replies.")
     assert not says_no_more("Prefers short replies with jokes", "Prefers short replies")
+    assert not says_no_more("The car home opens", "The caring home opens")
+    assert not says_no_more("Anna has a dog", "Anna is a dog")
     assert not says_no_more("man bites dog", "dog bites man")
     assert not says_no_more("他喜欢狗和猫", "他喜欢猫")
+
+
+def test_a_statement_inside_another_one_is_not_said_by_it() -> None:
+    """What is doubted, reported or done by an assistant is another statement."""
+    for known, new in (
+        ("The doctor doubts the patient tolerates codeine", "The patient tolerates codeine"),
+        ("The manager's assistant approves travel", "The manager approves travel"),
+        ("Prefers short replies in chats", "Prefers short replies"),
+        ("医生怀疑病人能吃青霉素", "病人能吃青霉素"),
+    ):
+        assert not says_no_more(new, known)
+        assert not says_no_more(known, new)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("The laser runs at 5 mW", "The laser runs at 5 MW"),
+        ("The laser runs at 5mW", "The laser runs at 5MW"),
+        ("The link has 100 Mb", "The link has 100 MB"),
+        ("The link has 100 Mb/s", "The link has 100 MB/s"),
+        ("The factor is 2⁵", "The factor is 25"),
+        ("There are 10² items left", "There are 102 items left"),
+        ("It is log₂8", "It is log28"),
+        ("The key is `aBcD`", "The key is `ABCD`"),
+        ('The word is "aBcD"', 'The word is "ABCD"'),
+        ("Branch is Fix-A", "Branch is fix-a"),
+        ("She has Polish shoes", "She has polish shoes"),
+        ("The variable is n", "The variable is N"),
+        ("Send it to US", "Send it to us"),
+        ("请王芳参加", "王芳参加"),
+        ("这是他的", "这是他"),
+        ("他很可能来", "他可能来"),
+    ],
+)
+def test_case_and_height_count_where_they_mean_something(one: str, other: str) -> None:
+    assert not same_marks(one, other)
+
+
+@pytest.mark.parametrize(
+    ("text", "span"),
+    [
+        ("Dentist appointment tomorrow at 9", "day"),
+        ("Meets Anna next week", "day"),
+        ("Leaves in two hours", "day"),
+        ("Meeting on Friday", "day"),
+        ("明天下午三点开会", "day"),
+        ("下周去上海", "day"),
+        ("三天后出发", "day"),
+        ("Flies to Lisbon on 3 May", "year"),
+        ("五月三日去上海", "year"),
+        ("Flies to Lisbon in May 2026", None),
+        ("The backup runs every Friday", None),
+        ("每周五备份", None),
+        ("Drinks tea in the morning", None),
+        ("Her last name is Silva", None),
+        ("Lives in Rome since 2020-01-01", None),
+        ("2026年五月三日去上海", None),
+    ],
+)
+def test_words_that_mean_another_time_on_another_day_are_known(text: str, span: str | None) -> None:
+    assert true_within(text) == span
 
 
 def test_a_megabyte_is_read_in_one_pass() -> None:
@@ -220,3 +285,4 @@ def test_a_megabyte_is_read_in_one_pass() -> None:
         text = part * size
         assert same_marks(text, text + "")
         assert isinstance(terms(text), tuple)
+        assert true_within(text) is None

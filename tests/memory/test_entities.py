@@ -66,6 +66,19 @@ def test_the_text_of_a_tool_names_nobody(place: Place) -> None:
     assert len(place.facts.list(entity="Peter")) == 1
 
 
+def test_the_agents_own_word_names_nobody(place: Place) -> None:
+    place.write(
+        "MEMORY.md",
+        '- W @Peter: Also known as Mallory. <!-- hf {"id":"a1","trust":"agent"} -->',
+        "- W @Peter: Is my boss.",
+        "- W @Mallory: Is a fraudster.",
+    )
+    assert place.facts.resolve_entity("Mallory") == "Mallory"
+    assert "Is a fraudster." not in place.texts(place.facts.list(entity="Peter"))
+    place.facts.confirm("a1")
+    assert place.facts.resolve_entity("Mallory") == "Peter"
+
+
 def test_an_alias_that_two_go_by_stands_for_neither(place: Place) -> None:
     place.write("bank/entities/peter.md", "# Peter", "", "Aliases: P, Pete")
     place.write("bank/entities/paula.md", "# Paula", "", "Aliases: P")

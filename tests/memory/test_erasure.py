@@ -6,7 +6,8 @@ import errno
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from datetime import date
+from datetime import UTC, date, datetime
+from functools import partial
 from itertools import count
 from pathlib import Path
 
@@ -17,8 +18,11 @@ from hypothesis import strategies as st
 from holdfast.disk import SYSTEM, Directory, System
 from holdfast.errors import StorageError, UsageError
 from holdfast.matching import Match
-from holdfast.memory.erasure import MemoryErasure
+from holdfast.memory.erasure import MemoryErasure, others_words
 from holdfast.memory.erasure.blanking import Editing
+from holdfast.memory.notes.wording import README, new_file
+from holdfast.memory.tasks.record import Mishap, Task
+from holdfast.memory.tasks.record import render as render_task
 from holdfast.memory.workspace import Workspace
 from holdfast.ports import Erasable
 from holdfast.retain import RetainLine, parse, render
@@ -347,3 +351,186 @@ def test_what_a_comment_says_by_itself_does_not_cost_the_line(tmp_path: Path, wo
     erase(tmp_path, word)
     assert read(tmp_path, "MEMORY.md") == text
     assert erase(tmp_path, word)[0].spans == 0
+
+
+# ── task records ────────────────────────────────────────────────────────────────────────────
+
+RECORD = render_task(
+    Task(
+        id="t-06gy5d69xfy4kje45t",
+        title="Please fix the login bug",
+        type="bug_fix",
+        status="done",
+        opened=datetime(2026, 3, 14, 10, 0, tzinfo=UTC),
+        request="Please fix the login bug for\nAnna Quendolin\n12 Acacia Avenue, Springfield",
+        progress=("2026-03-14 10:30: looked at it",),
+        errors=(Mishap(what="no such host", fix="used another", from_tool=True),),
+        sources=("zebra-chat#e1", "other#e2"),
+        trust="tool",
+    )
+)
+TASK = "tasks/2026-03-14-login.md"
+
+
+@pytest.mark.parametrize(
+    "wanted",
+    ["done", "id", "request", "##", "sources", "status", "bug_fix", "tool", "opened", "2026",
+     "06gy5d69", "2026-03-14", "trust", "edit all of this", "t-06gy5d69xfy4kje45t"],
+)  # fmt: skip
+def test_what_a_record_says_by_itself_stays(tmp_path: Path, wanted: str) -> None:
+    write(tmp_path, TASK, RECORD)
+    erased, _ = erase(tmp_path, wanted)
+    assert read(tmp_path, TASK) == RECORD
+    assert erased.spans == 0
+
+
+def test_the_sources_of_a_record_follow_a_session_to_its_new_name(tmp_path: Path) -> None:
+    write(tmp_path, TASK, RECORD)
+    erase(tmp_path, "zebra", names={"zebra-chat": "erased-r1-chat"})
+    assert read(tmp_path, TASK) == RECORD.replace("zebra-chat#", "erased-r1-chat#")
+
+
+def test_a_text_over_the_lines_of_a_quote_is_erased(tmp_path: Path) -> None:
+    space = workspace(tmp_path)
+    space.edit(TASK, lambda text: RECORD)
+    space.edit(TASK, lambda text: (text or "") + "- one more\n")
+    erase(tmp_path, "Anna Quendolin 12 Acacia Avenue")
+    quoted = "> Anna Quendolin\n> 12 Acacia Avenue"
+    assert read(tmp_path, TASK) == RECORD.replace(quoted, f"> {MARK}") + "- one more\n"
+    assert holds(tmp_path, "quendolin", "acacia") == []
+
+
+def test_a_field_that_tells_the_text_keeps_its_place(tmp_path: Path) -> None:
+    write(tmp_path, TASK, "# x\n\n- id: for-anna\n- type: anna-things\n- status: done\n")
+    erase(tmp_path, "anna")
+    assert read(tmp_path, TASK) == (
+        "# x\n\n- id: for-erased-r1\n- type: erased-r1-things\n- status: done\n"
+    )
+
+
+def test_cut_pieces_of_what_was_erased_go_from_a_record_and_its_name(tmp_path: Path) -> None:
+    before = (
+        "# Call zanzi\n\n- id: t1\n- status: done\n- sources: s1#e1, s1#e9\n\n"
+        "## Request\n\n> Call the\n> zanzi\n\n## Progress\n\n- by hand: zany\n- see zanzi\n"
+    )
+    write(tmp_path, "tasks/2026-03-14-call-zanzi.md", before)
+
+    def tells(text: str, sources: Sequence[str]) -> bool:
+        assert list(sources) == ["s1#e1", "s1#e9"]
+        return text.endswith(("zanzi", "zanzi\n"))
+
+    base = Directory.open(tmp_path)
+    room = MemoryErasure(base, sources=frozenset({"s1#e5"}), tells=tells)
+    room.erase(Match([CANARY], "r1"))
+    after = read(tmp_path, "tasks/2026-03-14-erased-r1.md")
+    assert after == before.replace("# Call zanzi", f"# {MARK}").replace(
+        "> zanzi", f"> {MARK}"
+    ).replace("- see zanzi\n", "")
+    assert room.moved == {"tasks/2026-03-14-call-zanzi.md": "tasks/2026-03-14-erased-r1.md"}
+
+
+def _instead(new: str, text: str | None) -> str:
+    return new
+
+
+def test_a_task_that_goes_by_its_id_leaves_no_title(tmp_path: Path) -> None:
+    space = workspace(tmp_path)
+    for name in ("secret-surgery", "secret-trip"):
+        record = f"# {name}\n\n- id: task-{name}\n- status: open\n"
+        space.edit(f"tasks/2026-03-14-{name}.md", partial(_instead, record))
+    erased, room = erase(tmp_path, ids=("task-secret-surgery", "task-secret-trip"))
+    assert {"tasks/erased-r1.md", "tasks/erased-r1-2.md"} <= set(erased.files)
+    assert sorted(room.moved.values()) == ["tasks/erased-r1-2.md", "tasks/erased-r1.md"]
+    assert holds(tmp_path, "secret", "surgery") == []
+
+
+# ── words of our own ────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("wanted", ["Rome", "Peter", "上海", "summary", "one per line", "每行一条"])
+def test_what_our_files_say_of_themselves_stays_and_is_not_counted(
+    tmp_path: Path, wanted: str
+) -> None:
+    ours = {
+        "README.md": README,
+        "memory/2026-03-14.md": new_file("daily", "2026-03-14", chinese=False) + "\n- W: x\n",
+        "memory/topics/a.md": new_file("topic", "a", chinese=True) + "\n- W: x\n",
+    }
+    for path, text in ours.items():
+        write(tmp_path, path, text)
+    assert erase(tmp_path, wanted)[0].spans == 0
+    write(tmp_path, "memory/2026-03-14.md", ours["memory/2026-03-14.md"] + f"- W: {wanted}.\n")
+    assert erase(tmp_path, wanted)[0].files == ("memory/2026-03-14.md",)
+    assert {path: read(tmp_path, path) for path in ours} == ours
+    write(tmp_path, "README.md", README + f"\nMine: {wanted}\n")
+    assert erase(tmp_path, wanted)[0].files == ("README.md",), "edited, it is somebody's"
+
+
+def test_words_of_our_own_are_told_from_those_of_others() -> None:
+    diff = "".join(f"+{line}\n" for line in (*README.splitlines(), *RECORD.splitlines()))
+    said = others_words(diff.encode(), is_diff=True)
+    assert not [word for word in ("Rome", "status", "Request", "You may") if word in said]
+    assert "Acacia" in said
+    assert "Acacia" in others_words(RECORD.encode())
+
+
+# ── others who write meanwhile ──────────────────────────────────────────────────────────────
+
+
+class BusyDisk(System):
+    """Somebody writes the file in the moment before it is swapped."""
+
+    def __init__(self, file: Path, *saves: Callable[[Path], object]) -> None:
+        self._file = file
+        self._saves = list(saves)
+
+    def exchange(self, source: str, target: str, *, dir_fd: int, target_fd: int) -> None:
+        if self._saves:
+            self._saves.pop(0)(self._file)
+        super().exchange(source, target, dir_fd=dir_fd, target_fd=target_fd)
+
+
+def _append(text: str) -> Callable[[Path], object]:
+    def save(file: Path) -> None:
+        with file.open("a") as opened:
+            opened.write(text)
+
+    return save
+
+
+def _save(text: str) -> Callable[[Path], object]:
+    def save(file: Path) -> None:
+        other = file.with_name("editor")
+        other.write_text(text)
+        other.replace(file)
+
+    return save
+
+
+@pytest.mark.parametrize(
+    ("saves", "left"),
+    [
+        ([_append("- W: typed\n")], "- W: a\n- W: typed\n"),
+        ([_append(f"- W: typed\n- W: {CANARY}\n")], "- W: a\n- W: typed\n"),
+        ([_save(f"- W: new\n- W: {CANARY}\n")], "- W: new\n"),
+        ([_save("- W: new\n"), _append("- W: typed\n")], "- W: new\n- W: typed\n"),
+        ([_save("- W: new\n"), _save("- W: newer\n")], "- W: newer\n"),
+        ([Path.unlink], None),
+    ],
+)
+def test_what_is_saved_during_an_erasure_is_not_lost(
+    tmp_path: Path, saves: list[Callable[[Path], object]], left: str | None
+) -> None:
+    write(tmp_path, "MEMORY.md", f"- W: a\n- W: {CANARY}\n")
+    disk = BusyDisk(tmp_path / "MEMORY.md", *saves)
+    erase(tmp_path, CANARY, system=disk)
+    file = tmp_path / "MEMORY.md"
+    assert (file.read_text() if file.exists() else None) == left
+    assert holds(tmp_path, CANARY) == []
+    assert not list(tmp_path.rglob(".tmp-*"))
+
+
+def test_a_dry_run_leaves_no_trace(tmp_path: Path) -> None:
+    write(tmp_path, "MEMORY.md", f"- W: {CANARY}\n")
+    assert erase(tmp_path, CANARY, dry_run=True)[0].spans
+    assert [path.name for path in tmp_path.rglob("*")] == ["MEMORY.md"]

@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 from datetime import UTC, date, datetime, timedelta
+from itertools import combinations
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from holdfast.disk import Directory
 from holdfast.errors import NotFound, UsageError
 from holdfast.memory.facts import Fact, Facts
+from holdfast.memory.facts.identity import is_copy, own_id, told_apart
 from holdfast.memory.workspace import Workspace
+from holdfast.retain import RetainLine, line_id
 from holdfast.testing import FixedClock, SequentialIds
 from holdfast.types import Scope
 
+SOME = [RetainLine(kind="W", text=text) for text in ("One.", "Two.")]
 NOW = datetime(2026, 3, 14, 9, 26, 53, tzinfo=UTC)
 
 
@@ -229,6 +235,79 @@ def test_a_line_that_stands_twice_is_one_fact_and_changes_in_both_places(place: 
     assert len(place.facts.list()) == 1
 
 
+GATE = '- W: The gate code is 1234. <!-- hf {"id":"n1","trust":"tool"} -->'
+WIFI = '- W: The wifi code is 9999. <!-- hf {"id":"n1","trust":"tool"} -->'
+
+
+def test_a_copy_with_other_words_is_another_fact_although_its_id_is_the_same(place: Place) -> None:
+    place.write("MEMORY.md", GATE, WIFI, WIFI)
+    place.write("memory/2026-03-01.md", WIFI)
+    gate, wifi = place.facts.list()
+    assert (gate.id, gate.line.text) == ("n1", "The gate code is 1234.")
+    assert wifi.id.startswith("h-")
+    assert wifi.line.text == "The wifi code is 9999."
+    assert place.facts.show(wifi.id) == wifi
+
+
+def test_the_id_of_a_copy_is_that_of_its_words(place: Place) -> None:
+    place.write("MEMORY.md", GATE, WIFI)
+    _, copy = place.facts.list()
+    place.write("MEMORY.md", GATE, "- W: The wifi code is 9999.")
+    assert [fact.id for fact in place.facts.list()] == ["n1", copy.id]
+
+
+def test_what_is_done_to_a_line_is_not_done_to_an_edited_copy_of_it(place: Place) -> None:
+    file = place.write("MEMORY.md", GATE, WIFI, GATE)
+    place.facts.confirm("n1")
+    lines = file.read_text().splitlines()
+    assert lines[1] == WIFI
+    assert lines[0] == lines[2] != GATE
+    place.facts.retract("n1")
+    assert place.texts() == ["The wifi code is 9999."]
+    assert file.read_text().count("retracted") == 2
+
+
+def test_what_is_done_to_an_edited_copy_is_not_done_to_the_line_it_was_copied_from(
+    place: Place,
+) -> None:
+    file = place.write("MEMORY.md", GATE, WIFI)
+    other = place.write("memory/2026-03-01.md", WIFI, "- W: The wifi code is 9999.")
+    copy = place.facts.list()[1].id
+    done = place.facts.confirm(copy)
+    assert (done.id, done.line.trust, done.line.id) == (copy, "user", copy)
+    assert file.read_text().splitlines()[0] == GATE
+    assert other.read_text().count("verified") == 2
+    place.write("MEMORY.md", WIFI.replace("wifi", "door"))
+    assert place.facts.show(copy).line.text == "The wifi code is 9999."
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.sampled_from(["One.", "Two.", "two.", "Three."]),
+            st.sampled_from([None, "n1", "n2", *(own_id(each) for each in SOME)]),
+        ),
+        max_size=8,
+    )
+)
+def test_two_lines_have_one_id_only_if_they_say_the_same(given: list[tuple[str, str]]) -> None:
+    lines = [RetainLine(kind="W", text=text, id=id) for text, id in given]
+    ids = list(told_apart((line_id(line), line) for line in lines))
+    for one, other in combinations(zip(ids, lines, strict=True), 2):
+        if one[0] == other[0]:
+            assert is_copy(one[1], other[1])
+        elif line_id(one[1]) == line_id(other[1]):
+            assert not is_copy(one[1], other[1])
+
+
+def test_a_copy_that_is_for_somebody_else_is_not_touched(home: Path) -> None:
+    theirs = GATE.replace('"id"', '"user":"anna","id"')
+    group = Place(home, Scope(agent="main", chat="family", chat_type="group"))
+    file = group.write("MEMORY.md", GATE, theirs)
+    group.facts.retract("n1")
+    assert file.read_text().splitlines()[1] == theirs
+
+
 def test_several_are_confirmed_in_one_step_or_not_at_all(place: Place) -> None:
     file = place.write("MEMORY.md", "- W: One thing.", "- W: Another thing.")
     before = file.read_bytes()
@@ -268,3 +347,16 @@ def test_an_opinion_fades_until_it_is_confirmed(place: Place) -> None:
     confirmed = place.facts.confirm(belief.id)
     assert confirmed.line.confidence == pytest.approx(0.81, abs=0.01)
     assert place.facts.confidence(confirmed) == confirmed.line.confidence
+
+
+def test_a_filter_that_cannot_match_is_told(place: Place) -> None:
+    for wrong in ({"kind": "Z"}, {"trust": "bob"}, {"as_of": "soon"}):
+        with pytest.raises(UsageError):
+            place.facts.list(**wrong)  # type: ignore[arg-type]
+    assert place.facts.list(as_of="2025-11-30") == []
+
+
+def test_a_credential_is_nobodys_alias(place: Place) -> None:
+    key = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
+    with pytest.raises(UsageError):
+        place.facts.add_alias("Peter", key)

@@ -152,10 +152,48 @@ def test_an_opinion_said_again_is_held_more_firmly(place: Place) -> None:
 
 def test_support_raises_a_belief_and_dates_a_fact(place: Place) -> None:
     known(place, line("Likes tea.", "o1", kind="O", confidence=0.5), line("Is tall.", "w1"))
-    tool = place.facts.support("o1", trust="tool").line.confidence or 0
-    user = place.facts.support("o1", trust="user").line.confidence or 0
-    assert 0.5 < tool < user
-    assert place.facts.support("w1").line.verified == NOW
+    tool = place.facts.support("o1", trust="tool", sources=["s#1"])
+    user = place.facts.support("o1", trust="user")
+    assert tool is not None
+    assert user is not None
+    assert 0.5 < (tool.line.confidence or 0) < (user.line.confidence or 0)
+    assert user.line.sources == ("s#1",)
+    seen = place.facts.support("w1")
+    assert seen is not None
+    assert seen.line.verified == NOW
+
+
+def test_the_same_evidence_counts_once(place: Place) -> None:
+    file = known(place, line("Likes tea.", "o1", kind="O", confidence=0.5, sources=("s#1",)))
+    before = file.read_bytes()
+    for trust, sources in (("tool", ()), ("user", ()), ("tool", None), ("agent", None)):
+        assert place.facts.support("o1", trust=trust, sources=sources) is None  # type: ignore[arg-type]
+    assert file.read_bytes() == before
+
+
+def test_an_opinion_in_other_words_counts_only_with_a_source_that_is_new(place: Place) -> None:
+    known(place, line("Likes green tea.", "o1", kind="O", confidence=0.6, sources=("s#1",)))
+
+    def again(id: str, *sources: str, words: str = "Peter likes green tea!") -> float:
+        told(place, line(words, id, kind="O", trust="tool", sources=sources))
+        return place.facts.show("o1").line.confidence or 0
+
+    held = place.facts.show("o1").line.confidence
+    assert again("n1", "s#1") == again("n2") == held
+    more = again("n3", "s#1", "s#2")
+    assert more > 0.6
+    assert place.facts.show("o1").line.sources == ("s#1", "s#2")
+    assert again("n4", "s#2") == more
+
+
+def test_two_new_lines_of_one_source_support_an_opinion_once(place: Place) -> None:
+    known(place, line("Likes green tea.", "o1", kind="O", confidence=0.6))
+    said = {"kind": "O", "trust": "tool", "sources": ("s#1",)}
+    once = told(place, line("Peter likes green tea!", "n1", **said)).supported[0].line.confidence
+    place.workspace.undo()
+    both = (line("Peter likes green tea!", "n1", **said), line("Likes green tea!", "n2", **said))
+    (fact,) = told(place, *both).supported
+    assert fact.line.confidence == once
 
 
 # ── decisions ───────────────────────────────────────────────────────────────────────────────

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from holdfast.engine.facade import Engine, open_engine
+from holdfast.errors import UsageError
 from holdfast.memory.forgetting import (
     Policy,
     Record,
@@ -22,6 +25,7 @@ from holdfast.memory.forgetting import (
 )
 from holdfast.memory.tasks import Lesson, Task
 from holdfast.retain import RetainLine, render
+from tests.doors.command import holdfast
 from tests.scale import scaled
 
 NOW = datetime(2026, 3, 14, 9, 0, tzinfo=UTC)
@@ -201,3 +205,106 @@ def test_every_plan_keeps_its_word(found: list[RetainLine], closed: int, policy:
         assert plan.over == max(0, left - policy.max_bytes)
     if policy.is_empty:
         assert plan.items == ()
+
+
+# ── what was asked for ──────────────────────────────────────────────────────────────────────
+
+DAY = "memory/2025-01-02.md"
+GATE = '- W: The gate code is 1234. <!-- hf {"id":"n111"} -->\n'
+WIFI = '- W: The wifi password is tiger. <!-- hf {"id":"n111"} -->\n'
+
+
+def page(engine: Engine, text: str) -> Path:
+    file = engine._rooms.base.path / DAY
+    file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    file.write_text(text)
+    return file
+
+
+@pytest.mark.parametrize("target", ["gate code", "n111"])
+def test_no_line_moves_that_was_not_listed(home: Path, target: str) -> None:
+    with open_engine(home) as engine:
+        file = page(engine, GATE + WIFI + GATE)
+        planned = engine.forget(target, dry_run=True)
+        done = engine.forget(target)
+        assert planned.items == done.items
+        assert [item.where for item in done.items] == [f"{DAY}#L1", f"{DAY}#L3"]
+        assert file.read_text() == WIFI
+        engine.undo(done.operation)
+        assert file.read_text() == GATE + WIFI + GATE
+
+
+def test_an_edited_copy_can_be_forgotten_by_the_id_that_is_shown(home: Path) -> None:
+    with open_engine(home) as engine:
+        file = page(engine, GATE + WIFI)
+        copy = engine.facts.list()[1].id
+        assert [item.where for item in engine.forget(copy).items] == [f"{DAY}#L2"]
+        assert file.read_text() == GATE
+        engine.archive.restore([copy])
+        assert file.read_text() == GATE + WIFI
+
+
+@pytest.mark.parametrize(("number", "left"), [(0, WIFI), (1, GATE)])
+def test_erasing_one_of_two_lines_with_one_id_leaves_the_other(
+    home: Path, number: int, left: str
+) -> None:
+    with open_engine(home) as engine:
+        file = page(engine, GATE + WIFI)
+        assert engine.forget(engine.facts.list()[number].id, erase=True).is_clean
+        assert file.read_text() == left
+
+
+def test_one_of_two_lines_with_one_id_is_not_erased_everywhere_by_few_words(home: Path) -> None:
+    with open_engine(home) as engine:
+        text = GATE + WIFI.replace("The wifi password is tiger.", "Tea.")
+        file = page(engine, text)
+        with pytest.raises(UsageError, match="few"):
+            engine.forget(engine.facts.list()[1].id, erase=True)
+        assert file.read_text() == text
+
+
+def test_what_is_for_others_is_neither_listed_nor_moved(home: Path) -> None:
+    theirs = '- W: Her salary is 9000 a month. <!-- hf {"id":"n111","user":"alice"} -->\n'
+    with open_engine(home, user="bob", chat="team", chat_type="group") as engine:
+        file = page(engine, f"# x\n\n{theirs}- W: For all.\n")
+        for target in ("salary", "her salary 9000", "n111"):
+            found = engine.forget(target)
+            assert (found.items, found.near) == ((), ())
+        assert theirs in file.read_text()
+        planned = engine.forget("salary", erase=True, dry_run=True)
+        assert [(item.where[-3:], item.text) for item in planned.items] == [("#L3", "")]
+        done = engine.forget("salary", erase=True)
+        assert done.items[0].text == ""
+        assert done.is_clean
+        assert "salary" not in file.read_text()
+
+
+def test_alice_forgets_what_is_for_alice(home: Path) -> None:
+    with open_engine(home, user="alice") as engine:
+        file = page(engine, '- W: Her salary is 9000. <!-- hf {"id":"n111","user":"alice"} -->\n')
+        (item,) = engine.forget("salary").items
+        assert item.text == "Her salary is 9000."
+        assert file.read_text() == ""
+
+
+# ── what people are told ────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(
+    ("lines", "told"),
+    [
+        ("- W: Tea.\n- W: Never deploy.\n", ["1 memory ", " 1 rule."]),
+        (
+            "- W: Tea.\n- W: Jam.\n- W: Never deploy.\n- W: Never ship.\n",
+            ["2 memories ", " 2 rules."],
+        ),
+    ],
+)
+def test_one_is_told_as_one_and_two_as_two(home: Path, lines: str, told: list[str]) -> None:
+    with open_engine(home) as engine:
+        page(engine, f"# x\n\n{lines}")
+    for last in ("--dry-run", "--yes"):
+        run = holdfast(home, "forget", "--stale", "--after-days", "30", last)
+        assert run.code == 0
+        for words in told:
+            assert words in run.out + run.err

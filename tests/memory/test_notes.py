@@ -98,6 +98,16 @@ def test_what_a_tool_said_does_not_go_to_memory_but_to_the_day(home: Path) -> No
     assert alone.redirected
 
 
+def test_a_model_puts_only_the_users_words_into_memory(home: Path) -> None:
+    given = [a_line("By the user"), a_line("By the assistant", trust="agent")]
+    written = notes_at(home).write(given, target="memory", asked_by="model")
+    assert [line.text for line in read_lines(home, "MEMORY.md")] == ["By the user"]
+    assert [line.text for line in read_lines(home)] == ["By the assistant"]
+    assert "more than what the user said" in (written.redirected or "")
+    person = notes_at(home, prefix="n").write(given[1:], target="memory")
+    assert (person.path, person.redirected) == ("MEMORY.md", None)
+
+
 def test_nothing_to_write_writes_nothing(home: Path) -> None:
     written = notes_at(home).write([])
     assert (written.path, written.operation) == (DAILY, None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import date
 from pathlib import Path
 
 import pytest
@@ -158,3 +159,9 @@ def test_whatever_a_text_holds_it_can_be_written(
     written = notes_at(home).write([*lines, Note(text="the last one")])
     assert read_lines(home) == list(written.added)
     assert written.added[-1].text == "the last one" or written.skipped
+
+
+def test_all_that_a_note_says_needs_support() -> None:
+    note = Note(text="approves payments", entity="Mallory", body="> cash", until=date(2031, 1, 1))
+    assert note.said.split("\n") == ["approves payments", "> cash", "Mallory", "2031-01-01"]
+    assert Note(text="approves payments").said == "approves payments"

@@ -20,11 +20,13 @@ NOW = datetime(2026, 3, 14, 15, 30, tzinfo=UTC)  # half past eleven in the eveni
 
 
 class Place:
-    def __init__(self, home: Path, prefix: str = "w") -> None:
+    def __init__(self, home: Path, prefix: str = "w", language: str = "auto") -> None:
         self.clock = FixedClock(NOW)
         ids = SequentialIds(prefix)
         self.workspace = Workspace(Directory.open(home), clock=self.clock, ids=ids)
-        self.tasks = Tasks(self.workspace, now=self.clock.now, zone=ZONE, ids=ids)
+        self.tasks = Tasks(
+            self.workspace, now=self.clock.now, zone=ZONE, ids=ids, language=language
+        )
 
 
 @pytest.fixture
@@ -132,14 +134,45 @@ def test_an_id_may_be_shortened_while_it_is_the_only_one(place: Place) -> None:
         place.tasks.close("zzz")
 
 
+def test_a_record_is_found_by_its_file_or_title(place: Place, home: Path) -> None:
+    task = place.tasks.open("Fix the login crash")
+    chinese = place.tasks.open("整理照片")
+    for name in (task.path, "2026-03-14-fix-the-login-crash.md", "2026-03-14-fix-the-login-crash"):
+        assert place.tasks.show(name).id == task.id
+    assert place.tasks.show("fix the LOGIN crash").id == task.id
+    assert place.tasks.close("整理照片").id == chinese.id
+    place.tasks.open("Fix the login crash")
+    with pytest.raises(UsageError, match=task.id):
+        place.tasks.show("Fix the login crash")
+    with pytest.raises(NotFound):
+        place.tasks.show("Fix the login")
+
+
+def test_a_record_is_in_the_language_that_is_set(home: Path) -> None:
+    chinese = Place(home / "zh", language="zh").tasks
+    task = chinese.open("Buy milk")
+    assert "- 状态: 进行中\n" in (home / "zh" / task.path).read_text()
+    chinese.update(task.id, note="went there", errors=["no milk"])
+    chinese.close(task.id, result="none")
+    text = (home / "zh" / task.path).read_text()
+    for line in ("- 状态: 已完成\n", "- 结束: ", "## 进展\n", "## 错误\n", "## 结果\n"):
+        assert line in text
+    english = Place(home / "en", language="en").tasks
+    text = (home / "en" / english.open("买牛奶").path).read_text()
+    assert "- status: open\n" in text
+
+
 def test_credentials_and_hidden_text_do_not_get_in(place: Place, home: Path) -> None:
     key = "sk-ant-api03-" + "A1b2C3d4" * 12
-    task = place.tasks.open(f"Use {key}", request=f"with\u202e {key}")
+    task = place.tasks.open(f"Use {key}", request=f"with\u202e {key}", type=key)
     place.tasks.update(task.id, note=key, errors=[f"{key} → {key}"], patterns=[f"worked: {key}"])
     place.tasks.close(task.id, result=key)
     text = (home / place.tasks.list()[0].path).read_text()
     assert key not in text
+    assert key[13:40].casefold() not in text.casefold()
     assert "\u202e" not in text
+    place.tasks.update(task.id, type=key)
+    assert key[13:40].casefold() not in (home / task.path).read_text().casefold()
 
 
 def test_records_of_a_session_are_found_without_reading_all(place: Place) -> None:

@@ -27,7 +27,20 @@ LINES = st.sampled_from(
         *("- status: open", "- **Status**: 完成", "- id: abc", "* sources: a#1", "- closed:"),
         *("- item", "  more of it", "", "", "> quoted", ">", "text", "```", "~~~", "<!-- open"),
         *("-->", "- worked: x", "- a → b", "| a | b |", "|---|---|", "    code", "---", "- - -"),
-        *("---\r", "\ttab", "</pre>", "<pre>", "- [ ] box", "* star", "+ plus", "- "),
+        *(
+            "status: done",
+            "状态：完成",
+            "type: x",
+            "id: q",
+            "---\r",
+            "\ttab",
+            "</pre>",
+            "<pre>",
+            "- [ ] box",
+            "* star",
+            "+ plus",
+            "- ",
+        ),
     ]
 )
 DOCUMENTS = st.one_of(
@@ -157,3 +170,12 @@ def test_any_page_of_markdown_can_be_kept_as_a_record() -> None:
             after = changed(after, what, "what is new")
         again = parse(rewrite(text, after, zone=ZONE), PATH, zone=ZONE)
         assert replace(again, type=after.type, request=after.request) == after
+
+
+def test_fields_without_a_list_stay_without_one() -> None:
+    text = "# Login\n\nstatus: open\n\nprose\n"
+    before = parse(text, PATH, zone=ZONE)
+    after = replace(before, status="done", closed=datetime(2026, 3, 15, 9, 0, tzinfo=ZONE))
+    assert rewrite(text, after, zone=ZONE) == (
+        "# Login\n\nstatus: done\nclosed: 2026-03-15 09:00:00+08:00\n\nprose\n"
+    )

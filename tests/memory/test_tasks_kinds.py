@@ -34,6 +34,7 @@ REQUESTS = {
         "Refactor the billing module into smaller classes",
         "Rename the variable and extract the helper function into its own module",
         "重构一下订单模块",
+        "整理一下这几个类的代码",
         "把这个大函数拆分成几个小函数，抽取公共代码",
     ],
     "research": [
@@ -71,7 +72,10 @@ REQUESTS = {
         "什么是向量数据库？",
         "为什么天空是蓝色的",
     ],
-    "other": ["hm", "", "continue", "嗯嗯", "好的"],
+    "other": [
+        *("hm", "", "continue", "嗯嗯", "好的"),
+        *("整理照片", "帮我整理一下各类照片文件", "清理房间", "Tidy my desk", "重命名这些照片"),
+    ],
 }
 
 
@@ -103,3 +107,12 @@ def test_a_megabyte_is_read_as_far_as_its_beginning() -> None:
 def test_a_type_has_one_spelling(written: str, name: str) -> None:
     assert type_name(written) == name
     assert type_name(name) == name
+
+
+def test_a_credential_is_no_type() -> None:
+    assert type_name("ghp_" + "a1B2" * 9) == ""
+    assert type_name("my ghp_" + "a1B2" * 9) == ""
+
+
+def test_a_type_is_short() -> None:
+    assert len(type_name("a very long type " * 9)) <= 40

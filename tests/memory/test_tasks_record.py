@@ -136,12 +136,34 @@ def test_a_bare_title_is_an_open_task() -> None:
         "# Login\n\n* **Status**: Done\n* **Type**: bugfix\n* id: x7\n* Sources: a#1，b#2\n",
         "# Login\n\n- 状态：完成\n- 类型：修复\n- 编号：x7\n- 来源：a#1、b#2\n",
         "Login\n\n- sources: a#1; b#2\n- id: x7\n- state: finished\n- kind: fix\n",
+        "# Login\nstatus: done\ntype: fix\nid: x7\nsources: a#1, b#2\n\nprose\n",
+        "# Login\n\n状态：完成\n类型：修复\n\n编号：x7\n来源：a#1、b#2\n",
+        "Login\nstatus: done\nid: x7\ntype: fix\nsources: a#1，b#2\n",
+        "status: done\nid: x7\ntype: fix\nsources: a#1，b#2\n\nLogin\n",
     ],
 )
 def test_fields_are_found_however_they_are_written(text: str) -> None:
     task = parse(text, "tasks/2026-03-14-login.md")
     assert (task.title, task.status, task.type, task.id) == ("Login", "done", "bug_fix", "x7")
     assert task.sources == ("a#1", "b#2")
+
+
+def test_a_sentence_is_no_field() -> None:
+    text = "# Login\n\nStatus: done is what Bob says,\nbut I am not sure.\n\nstatus: open\n"
+    assert parse(text).status == "open"
+    assert parse("# Login\n\nas Bob said,\nstatus: done\n").status == "open"
+
+
+def test_the_comment_explains_every_sign_of_a_record() -> None:
+    for title in ("Login", "登录"):
+        errors = (Mishap(what="x", from_tool=True),)
+        text = render(tidy(Task(id="t1", title=title, errors=errors, trust="tool")))
+        assert "- [tool] x → ?\n" in text
+        comment = text[text.index("<!--") : text.index("-->")]
+        assert "[tool]" in comment
+        assert "?" in comment
+    assert "- 出自: tool\n" in text
+    assert parse(text.replace("出自", "可信度")).trust == "tool"
 
 
 def test_sections_by_hand_in_any_order_and_language() -> None:

@@ -16,7 +16,9 @@ from holdfast.memory.workspace.merging import (
     InTheWay,
     applied,
     differences,
+    joined,
     parsed,
+    reverse,
     shown,
     without,
     written,
@@ -57,6 +59,7 @@ def test_a_difference_makes_one_text_of_the_other_and_can_be_written_down(
     hunks = differences(before, after)
     assert applied(before, hunks) == after
     assert parsed(written(hunks)) == hunks
+    assert applied(after, reverse(hunks)) == before
     assert bool(hunks) == (before != after)
     assert bool(shown("x.md", before, after)) == (before != after)
 
@@ -128,6 +131,45 @@ def test_three_texts_are_merged_line_by_line(
     with pytest.raises(InTheWay) as way:
         without(left, present, before)
     assert way.value.lines
+
+
+@given(TEXT, TEXT, TEXT)
+@settings(max_examples=scaled(120))
+def test_two_edits_are_joined_with_every_line_either_added_or_not_at_all(
+    base: str, theirs: str, ours: str
+) -> None:
+    found = joined(base, theirs, ours)
+    if found is not None:
+        lines = set(found.split("\n"))
+        for text in (theirs, ours):
+            added = {line for hunk in differences(base, text) for line in hunk.added}
+            removed = {line for hunk in differences(base, text) for line in hunk.removed}
+            assert {line.rstrip("\n") for line in added - removed} <= lines
+    for text in (theirs, ours):
+        whole = text if not text or text.endswith("\n") else f"{text}\n"
+        assert joined(base, text, base) == whole
+        assert joined(base, base, text) == whole
+        assert joined(base, text, text) == whole
+
+
+@pytest.mark.parametrize(
+    ("base", "theirs", "ours", "expected"),
+    [
+        ("a\n", "a\nhand\n", "a\nours\n", "a\nhand\nours\n"),
+        ("", "# Day\n- one\n- hand\n", "# Day\n- ours\n", "# Day\n- one\n- hand\n- ours\n"),
+        ("a\ntw", "a\ntwo\nthree\n", "a\ntw\nours\n", "a\ntwo\nthree\nours\n"),
+        ("a\nb\nc\n", "a\nc\nhand\n", "ours\na\nb\nc\n", "ours\na\nc\nhand\n"),
+        ("a\nb\nc\n", "a\nc\n", "a\n", "a\n"),
+        ("a\n", "a\nhand\n", "a\nhand\nours\n", "a\nhand\nours\n"),
+        ("a\nb\n", "a\nB\n", "a\nours B\n", None),
+        ("a\nb\n", "a\nB\n", "a\n", None),
+        ("a\nb\nc\n", "X\n", "a\nours\nb\nc\n", None),
+    ],
+)
+def test_two_edits_of_one_text_are_joined_line_by_line(
+    base: str, theirs: str, ours: str, expected: str | None
+) -> None:
+    assert joined(base, theirs, ours) == expected
 
 
 def test_large_texts_are_compared_in_linear_time() -> None:
@@ -334,6 +376,50 @@ def test_damaged_lines_of_the_log_cost_only_themselves(room: Workspace, home: Pa
     assert [each.id for each in room.operations()] == ["e000004", "e000003", "e000001"]
     room.undo()
     assert room.read(PATH) == "one\ntwo\nthree\n"
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"id": ["x"]},
+        {"what": None},
+        {"undoes": ["x"]},
+        {"undoes": 1},
+        {"about": "zz"},
+        {"changes": [{"path": ["x"], "before": None, "after": None, "preimage": "x"}]},
+        {"changes": [{"path": PATH, "before": ["x"], "after": None, "preimage": "x"}]},
+        {"changes": [{"path": PATH, "before": None, "after": 1, "preimage": "x"}]},
+        {"changes": [{"path": PATH, "before": "x", "after": None, "preimage": "../x"}]},
+        {"changes": [{"path": PATH, "before": "x", "after": None, "preimage": "x", "inode": []}]},
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("name", ["operations.jsonl", "pending.jsonl"])
+def test_a_line_of_the_journal_with_values_of_another_kind_costs_only_itself(
+    room: Workspace, home: Path, name: str, wrong: dict[str, object]
+) -> None:
+    add(room, "one")
+    good = {"id": "x", "at": "2026-01-01T00:00:00+00:00", "what": "edit", "changes": []}
+    with (home / ".journal" / name).open("ab") as file:
+        file.write(json.dumps(good | wrong).encode() + b"\n")
+    add(room, "two")
+    assert [each.id for each in room.operations()] == ["e000002", "e000001"]
+    room.undo()
+    assert room.read(PATH) == "one\n"
+
+
+@pytest.mark.parametrize("path", ["../../../etc/x.md", "/x.md", "", "memory"])
+def test_a_pending_change_of_what_is_no_path_keeps_nobody_from_writing(
+    room: Workspace, home: Path, path: str
+) -> None:
+    add(room, "one")
+    change = {"path": path, "before": "x", "after": "y", "preimage": "x-0.md"}
+    line = {"id": "x", "at": "2026-01-01T00:00:00+00:00", "what": "edit", "changes": [change]}
+    (home / ".journal" / "pending.jsonl").write_text(json.dumps(line) + "\n")
+    add(room, "two")
+    assert [each.id for each in room.operations()] == ["e000002", "e000001"]
+    room.undo()
+    assert room.read(PATH) == "one\n"
 
 
 @pytest.fixture

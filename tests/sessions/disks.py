@@ -4,6 +4,8 @@ could leave.
 ``RecordingDisk`` does every call for real and keeps a model of which bytes and names are
 durable. ``crash()`` then builds a folder as it could look after the power went: whatever was
 not synced is there, or not, or in part, or only as length (NUL bytes), in any combination.
+A rename from one folder to another, and two names that change places, reach the disk whole or
+not at all: that is what file systems with a journal promise, and what is modelled here.
 """
 
 from __future__ import annotations
@@ -70,6 +72,18 @@ class FailingDisk(System):
         self._count()
         super().rename(source, target, dir_fd=dir_fd)
 
+    def exchange(self, source: str, target: str, *, dir_fd: int, target_fd: int) -> None:
+        self._count()
+        super().exchange(source, target, dir_fd=dir_fd, target_fd=target_fd)
+
+    def move(self, source: str, target: str, *, dir_fd: int, target_fd: int) -> None:
+        self._count()
+        super().move(source, target, dir_fd=dir_fd, target_fd=target_fd)
+
+    def move_over(self, source: str, target: str, *, dir_fd: int, target_fd: int) -> None:
+        self._count()
+        super().move_over(source, target, dir_fd=dir_fd, target_fd=target_fd)
+
     def unlink(self, name: str, *, dir_fd: int) -> None:
         self._count()
         super().unlink(name, dir_fd=dir_fd)
@@ -77,6 +91,10 @@ class FailingDisk(System):
     def mkdir(self, name: str, mode: int, *, dir_fd: int | None = None) -> None:
         self._count()
         super().mkdir(name, mode, dir_fd=dir_fd)
+
+    def rmdir(self, name: str, *, dir_fd: int) -> None:
+        self._count()
+        super().rmdir(name, dir_fd=dir_fd)
 
 
 @dataclass
@@ -111,6 +129,9 @@ class RecordingDisk(System):
         self._root = root
         self._nodes: list[_File | _Folder] = [_Folder()]
         self._open: dict[int, int] = {}
+        self._tied = 0
+        self._certain: set[str] = set()
+        self._decided: dict[str, bool] = {}
         self.changes = 0
         self.on_change: Callable[[], None] = _nothing
 
@@ -162,6 +183,8 @@ class RecordingDisk(System):
     def sync_folder(self, fd: int) -> None:
         super().sync_folder(fd)
         folder = self._folder(fd)
+        # What is durable of a move in one folder is so in the other.
+        self._certain |= {kind for kind, _, _ in folder.pending if _is_tied(kind)}
         folder.durable, folder.pending = dict(folder.now), []
         self._changed()
 
@@ -180,8 +203,38 @@ class RecordingDisk(System):
         folder.pending.append(("rename", f"{source}\0{target}", node))
         self._changed()
 
+    def exchange(self, source: str, target: str, *, dir_fd: int, target_fd: int) -> None:
+        super().exchange(source, target, dir_fd=dir_fd, target_fd=target_fd)
+        here, there = self._folder(dir_fd), self._folder(target_fd)
+        first, second = here.now[source], there.now[target]
+        self._tie([(here, source, second), (there, target, first)])
+
+    def move(self, source: str, target: str, *, dir_fd: int, target_fd: int) -> None:
+        super().move(source, target, dir_fd=dir_fd, target_fd=target_fd)
+        self._moved(source, target, dir_fd, target_fd)
+
+    def move_over(self, source: str, target: str, *, dir_fd: int, target_fd: int) -> None:
+        super().move_over(source, target, dir_fd=dir_fd, target_fd=target_fd)
+        self._moved(source, target, dir_fd, target_fd)
+
+    def _moved(self, source: str, target: str, dir_fd: int, target_fd: int) -> None:
+        here, there = self._folder(dir_fd), self._folder(target_fd)
+        self._tie([(here, source, None), (there, target, here.now[source])])
+
+    def _tie(self, changes: list[tuple[_Folder, str, int | None]]) -> None:
+        self._tied += 1
+        for folder, name, node in changes:
+            folder.set(name, node)
+            folder.pending[-1] = (f"tied {self._tied}", name, node)
+        self._changed()
+
     def unlink(self, name: str, *, dir_fd: int) -> None:
         super().unlink(name, dir_fd=dir_fd)
+        self._folder(dir_fd).set(name, None)
+        self._changed()
+
+    def rmdir(self, name: str, *, dir_fd: int) -> None:
+        super().rmdir(name, dir_fd=dir_fd)
         self._folder(dir_fd).set(name, None)
         self._changed()
 
@@ -194,6 +247,7 @@ class RecordingDisk(System):
 
     def crash(self, target: Path, chance: random.Random) -> None:
         """Build ``target`` as the folder could look if the power went now."""
+        self._decided = {}
         self._build(0, target, chance)
 
     def _build(self, node: int, target: Path, chance: random.Random) -> None:
@@ -207,19 +261,30 @@ class RecordingDisk(System):
         # Each pending change of a name made it to the disk or did not, whatever came later.
         likely = chance.choice([0.0, 0.5, 1.0])
         for kind, name, changed in found.pending:
-            if chance.random() >= likely:
-                continue
-            if kind == "rename":
-                source, _, goal = name.partition("\0")
-                names.pop(source, None)
-                assert changed is not None
-                names[goal] = changed
-            elif changed is None:
-                names.pop(name, None)
-            else:
-                names[name] = changed
+            if self._happened(kind, likely, chance):
+                _apply(names, kind, name, changed)
         for name, child in names.items():
             self._build(child, target / name, chance)
+
+    def _happened(self, kind: str, likely: float, chance: random.Random) -> bool:
+        if not _is_tied(kind):
+            return chance.random() < likely
+        # What was decided for one folder of a move holds for the other.
+        return kind in self._certain or self._decided.setdefault(kind, chance.random() < likely)
+
+
+def _is_tied(kind: str) -> bool:
+    return kind.startswith("tied ")
+
+
+def _apply(names: dict[str, int], kind: str, name: str, changed: int | None) -> None:
+    if kind == "rename":
+        source, _, name = name.partition("\0")
+        names.pop(source, None)
+    if changed is None:
+        names.pop(name, None)
+    else:
+        names[name] = changed
 
 
 def _left_of(file: _File, chance: random.Random) -> bytes:

@@ -348,3 +348,64 @@ def test_a_transcript_can_be_opened_while_it_is_replaced(tmp_path: Path) -> None
     mine.close()
     other.close()
     assert holds(tmp_path, "canary") == []
+
+
+@pytest.mark.parametrize(
+    ("wanted", "arguments", "left"),
+    [
+        ("4915112345678", '{"phone": 4915112345678}', {"phone": MARK}),
+        ("12345", '{"n": 1.12345, "id": "x12345"}', {"n": MARK, "id": f"x{MARK}"}),
+        ("true", '{"x": true}', {}),
+        ('"phone"', '{"phone": 5}', {}),
+        ("nZork", r'{"p": "line\nZork"}', {}),
+        ("quux", r'{"p": "say \"quux\" \u0071uux"}', {"p": f'say "{MARK}" {MARK}'}),
+        ("secret", '{"secret": 1, "SECRET": 2}', {MARK: 1, f"{MARK}'": 2}),
+    ],
+)
+@pytest.mark.parametrize("padding", [0, 200], ids=["inline", "set aside"])
+def test_the_arguments_of_a_call_stay_json(
+    tmp_path: Path, wanted: str, arguments: str, left: dict[str, object], padding: int
+) -> None:
+    arguments = " " * padding + arguments
+    store = open_store(tmp_path, cap_chars=100)
+    transcript = open_transcript(store)
+    store.append(transcript, [parts(ToolCall(id="c1", name="dial", arguments=arguments))])
+    transcript.close()
+    erase(tmp_path, wanted, store=store)
+    (message,) = store.view(store.open("s1"))
+    (call,) = message.tool_calls
+    assert isinstance(call.arguments, str)
+    assert json.loads(call.arguments) == left
+    assert Match([wanted], "r2").is_in(call.arguments) is False
+
+
+def test_the_id_of_a_call_stays_one_that_providers_take(tmp_path: Path) -> None:
+    store = open_store(tmp_path)
+    transcript = open_transcript(store)
+    store.append(
+        transcript,
+        [
+            parts(ToolCall(id="call_Zork99_1", name="dial", arguments={})),
+            parts(ToolResult(call_id="call_Zork99_1", content=(Text(text="ok"),)), role="tool"),
+        ],
+    )
+    erase(tmp_path, "zork99", store=store)
+    called, answered = store.view(store.open("s1"))
+    (call,), (result,) = called.tool_calls, answered.parts
+    assert isinstance(result, ToolResult)
+    assert call.id == result.call_id == "call_erased-r1_1"
+
+
+def test_a_dry_run_leaves_no_trace_even_of_damage(tmp_path: Path) -> None:
+    store = open_store(tmp_path)
+    transcript = open_transcript(store)
+    transcript.append([said(f"one {CANARY}"), said("two"), said(f"three {CANARY}")])
+    transcript.close()
+    file = tmp_path / "sessions" / "s1.jsonl"
+    lines = file.read_bytes().splitlines(keepends=True)
+    lines[2] = lines[2].replace(b"two", CANARY.encode())
+    file.write_bytes(b"".join(lines))
+    before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+    erased = erase(tmp_path, CANARY, dry_run=True)
+    assert (len(erased.entries), erased.spans) == (2, 3)
+    assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before

@@ -49,28 +49,48 @@ def forget_stale(
             )
         plan = engine.archive.plan(policy)
         if not as_json:
-            _show(plan, whole=dry_run)
+            _show(plan)
         operation = None
         if plan.items and not dry_run:
             if not yes:
-                _confirm(f"Move {len(plan.items)} memories to the archive?")
+                _confirm(f"Move {_memories(plan)} to the archive?", as_json=as_json)
             operation = engine.archive.move(plan, why="forget")
     if as_json:
         json_lines(map(_json, plan.items), summary=_summary(plan, operation, dry_run))
     elif operation is not None:
-        say(f"Moved {len(plan.items)} memories ({size(plan.bytes)}) to the archive.")
-        note("To have them back: holdfast archive list, holdfast archive restore ID, or undo.")
+        say(f"Moved {_memories(plan)} ({size(plan.bytes)}) to the archive.")
+        ways = (door.command("archive", "restore", "ID"), door.command("undo"))
+        what = "it" if len(plan.items) == 1 else "them"
+        note(f"To have {what} back: {ways[0]}, or {ways[1]}")
     elif dry_run and plan.items:
-        note("Nothing was changed. Without --dry-run these would move to the archive.")
+        note(f"Nothing was changed. Without --dry-run {_memories(plan)} would move to the archive.")
 
 
-def _show(plan: ForgetPlan, *, whole: bool) -> None:
-    if whole:
-        for line in plan.diff().splitlines():
-            say(display(line))
-    kept = ", ".join(f"{count} {reason}" for reason, count in plan.kept_protected.items())
+def _memories(plan: ForgetPlan) -> str:
+    return "1 memory" if len(plan.items) == 1 else f"{len(plan.items)} memories"
+
+
+_KEPT = {
+    "confirmed": ("confirmed line", "confirmed lines"),
+    "correction": ("correction", "corrections"),
+    "curated file": ("line of a curated file", "lines of curated files"),
+    "open task": ("open task", "open tasks"),
+    "parent": ("line with one below it that stays", "lines with others below them that stay"),
+    "rule": ("rule", "rules"),
+}
+
+
+def _kept(reason: str, count: int) -> str:
+    one, many = _KEPT.get(reason, (f"of {reason}", f"of {reason}"))
+    return f"{count} {one if count == 1 else many}"
+
+
+def _show(plan: ForgetPlan) -> None:
+    for line in plan.diff().splitlines():
+        say(display(line))
+    kept = ", ".join(_kept(reason, count) for reason, count in plan.kept_protected.items())
     if kept:
-        note(f"Protected, so they stay: {kept}.")
+        note(f"Protected, so not moved: {kept}.")
     if plan.over:
         note(
             f"The files stay {size(plan.over)} above the limit: the rest is protected or no "
@@ -107,8 +127,8 @@ def _summary(plan: ForgetPlan, operation: str | None, dry_run: bool) -> dict[str
     }
 
 
-def _confirm(question: str) -> None:
-    if not sys.stdin.isatty():
+def _confirm(question: str, *, as_json: bool) -> None:
+    if as_json or not sys.stdin.isatty():  # nobody was shown what would move
         raise UsageError(
             "Forgetting needs your consent.", hint="See it with --dry-run, say it with: --yes"
         )
@@ -127,7 +147,7 @@ def archive_list(door: Door, *, as_json: bool) -> None:
         json_lines(map(_archived, found), summary={"summary": True, "items": len(found)})
         return
     if not found:
-        note("The archive is empty: nothing was forgotten yet. See: holdfast forget --help")
+        note(f"The archive is empty. See: {door.command('forget', '--help')}")
         return
     table(
         ("id", "kind", "archived", "from", "text"),

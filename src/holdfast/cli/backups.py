@@ -12,7 +12,7 @@ from holdfast.cli.render import json_line, note, say, size
 from holdfast.config import default_home
 from holdfast.engine.backup import Progress, make_backup, restore_backup, verify_backup
 from holdfast.engine.clock import SystemClock
-from holdfast.errors import UsageError
+from holdfast.errors import PolicyRefused, UsageError
 from holdfast.text import display
 
 if TYPE_CHECKING:
@@ -24,6 +24,8 @@ __all__ = ["make", "restore", "verify"]
 
 
 def make(door: Door, file: Path, *, as_json: bool) -> None:
+    if door.user or door.chat:
+        raise PolicyRefused("A backup is of the whole home, and only its owner makes one.")
     home = _home(door)
     made = make_backup(home, file, clock=SystemClock(), progress=_progress("Backing up"))
     if as_json:
@@ -41,7 +43,7 @@ def make(door: Door, file: Path, *, as_json: bool) -> None:
     say(f"{display(str(made.file))}: {made.files} files, {size(made.bytes)}, read back and intact")
     note(f"Left out: {', '.join(made.left_out)}.")
     for path in made.skipped:
-        note(f"Left out, because it is no file of its own: {display(path)}")
+        note(f"Left out, because it is no plain file of its own: {display(path)}")
 
 
 def verify(door: Door, file: Path, *, as_json: bool) -> None:
@@ -66,7 +68,9 @@ def verify(door: Door, file: Path, *, as_json: bool) -> None:
 def restore(door: Door, file: Path, *, replace: bool, yes: bool, as_json: bool) -> None:
     home = _home(door)
     if replace and not yes and home.is_dir() and any(home.iterdir()):
-        _confirm(f"Move {str(home)!r} aside and put the backup in its place?")
+        made = verify_backup(file).made_at.strftime("%Y-%m-%d %H:%M UTC")
+        note("Stop the programs that use this home first: they would go on writing into the old.")
+        _confirm(f"Move {str(home)!r} aside and put the backup of {made} in its place?")
     done = restore_backup(file, home, replace=replace, progress=_progress("Restoring"))
     if as_json:
         json_line(
@@ -91,7 +95,9 @@ def _home(door: Door) -> Path:
 
 def _confirm(question: str) -> None:
     if not sys.stdin.isatty():
-        raise UsageError("Replacing a home needs your consent.", hint="Say it with: --yes")
+        raise UsageError(
+            "Replacing a home needs your consent.", hint="Say it with: --replace --yes"
+        )
     if not typer.confirm(question, err=True):
         note("Nothing was changed.")
         raise typer.Exit(1)

@@ -48,7 +48,7 @@ def forget(
     else:
         if dry_run or yes:
             _show(done)
-        _tell(done, erase=erase)
+        _tell(door, done, erase=erase)
     if done.remaining and not dry_run:
         raise typer.Exit(HoldfastError.exit_code)
 
@@ -56,7 +56,7 @@ def forget(
 def _confirm(planned: Forgotten, *, erase: bool, as_json: bool) -> None:
     if as_json or not sys.stdin.isatty():
         raise UsageError(
-            f"{len(planned.items)} places would be changed, and nobody can be asked here.",
+            f"{_places(len(planned.items))} would be changed, and nobody can be asked here.",
             hint="See them with --dry-run, then say --yes.",
         )
     _show(planned)
@@ -80,20 +80,23 @@ def _row(item: Item) -> tuple[str, str, str]:
     return item.where, _WHAT[item.what], text
 
 
-def _tell(done: Forgotten, *, erase: bool) -> None:
+def _tell(door: Door, done: Forgotten, *, erase: bool) -> None:
     if not done.items:
-        note("Nothing matches. A text is matched to the letter, whatever its case.")
+        where = "" if erase else "No memory line or task holds it; other text is yours to edit. "
+        note(f"Nothing matches. {where}A text is matched to the letter, whatever its case.")
     elif done.is_dry_run:
         note("Nothing was changed: this was a dry run.")
     elif erase:
-        note(f"Erased from {len(done.items)} places. Receipt: {display(done.receipt_path or '')}")
+        note(f"Erased from {_places(len(done.items))}. Receipt: {display(done.receipt_path or '')}")
     else:
-        note(
-            f"{len(done.items)} moved to the archive. To have them back: "
-            f"holdfast undo, or: holdfast archive restore ID"
-        )
+        back = door.command("undo", done.operation or "")
+        note(f"{len(done.items)} moved to the archive. To have them back: {back}")
     if done.remaining:
         would = "would remain" if done.is_dry_run else "remains"
-        say(f"It {would} in {len(done.remaining)} places that are not ours to change:")
+        say(f"It {would} in {_places(len(done.remaining))} that we may not change:")
         for each in done.remaining:
             say(f"  {display(each.path)}: {display(each.why)} → {display(each.hint)}")
+
+
+def _places(count: int) -> str:
+    return "1 place" if count == 1 else f"{count} places"

@@ -57,9 +57,9 @@ def facts_list(
         elif found:
             _table(engine, found)
         elif any((kind, entity, as_of, trust, text)):
-            note("No memory is like that. See all of them: holdfast facts list --ended")
+            note(f"No memory is like that. See all: {door.command('facts', 'list', '--ended')}")
         else:
-            note('Nothing is known yet. Begin with: holdfast remember "…"')
+            note(f"Nothing is known yet. Begin with: {door.command('remember', '…')}")
 
 
 def facts_show(door: Door, id: str, *, as_json: bool) -> None:
@@ -73,7 +73,7 @@ def facts_show(door: Door, id: str, *, as_json: bool) -> None:
         clashes = [each.id for each in facts.conflicts(of=fact.id)]
         pairs(_details(facts, fact, zone))
     for each in clashes:
-        note(f"Something contradicts it: holdfast conflicts list ({each})")
+        note(f"Something contradicts it ({each}): {door.command('conflicts', 'list')}")
 
 
 def facts_history(door: Door, id: str, *, as_json: bool) -> None:
@@ -97,7 +97,7 @@ def facts_confirm(door: Door, ids: Sequence[str], *, as_json: bool) -> None:
             return
         for fact in done:
             say(f"confirmed {_line(facts, fact)}")
-    note("Take it back: holdfast undo")
+    note(f"Take it back: {door.command('undo')}")
 
 
 def facts_retract(door: Door, ids: Sequence[str], *, reason: str | None, as_json: bool) -> None:
@@ -109,7 +109,8 @@ def facts_retract(door: Door, ids: Sequence[str], *, reason: str | None, as_json
             return
         for fact in done:
             say(f"retracted {_line(facts, fact)}")
-    note("It stays readable: holdfast facts list --ended. Take it back: holdfast undo")
+    note(f"It stays readable: {door.command('facts', 'list', '--ended')}")
+    note(f"Take it back: {door.command('undo')}")
 
 
 def conflicts_list(door: Door, *, as_json: bool) -> None:
@@ -128,7 +129,8 @@ def conflicts_list(door: Door, *, as_json: bool) -> None:
             say(f"  new  {_line(facts, each.new)}")
     if found:
         first = found[0].id
-        note(f"Decide: holdfast conflicts resolve {first} --keep new   (or old, both, an id)")
+        command = door.command("conflicts", "resolve", first, "--keep", "new")
+        note(f"Decide: {command}   (or old, both, an id)")
     else:
         note("No memories contradict each other.")
 
@@ -143,7 +145,7 @@ def conflicts_resolve(door: Door, id: str, *, keep: str, as_json: bool) -> None:
         for fact in both:
             state = "holds" if facts.holds(fact) else "ended"
             say(f"{state}  {_line(facts, fact)}")
-    note("Take it back: holdfast undo")
+    note(f"Take it back: {door.command('undo')}")
 
 
 # ── what was asked ──────────────────────────────────────────────────────────────────────────

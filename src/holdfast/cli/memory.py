@@ -61,7 +61,7 @@ def remember(
     remembering.remember(
         door(context),
         text,
-        kind=kind,
+        kind=kind and kind.upper(),
         entity=entity,
         confidence=confidence,
         target=target,
@@ -72,12 +72,12 @@ def remember(
 def get(
     context: typer.Context,
     path: Annotated[
-        str,
-        typer.Argument(metavar="PATH[#Lx-Ly]", help="A memory file, some lines, session#entry."),
-    ],
+        str | None,
+        typer.Argument(metavar="[PATH[#Lx-Ly]]", help="A memory file, some lines, session#entry."),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """What stands in a memory file, or behind a citation."""
+    """What stands in a memory file, or behind a citation; without one, which files there are."""
     from holdfast.cli import remembering
 
     remembering.get(door(context), path, as_json=as_json)
@@ -92,7 +92,8 @@ def undo(
     dry_run: DryRun = False,
     as_json: AsJson = False,
 ) -> None:
-    """Take back the last change of the memory files. Undoing an undo brings it back."""
+    """Take back the last change of the memory files, then the one before. The ID of an undo brings
+    its change back."""
     from holdfast.cli import remembering
 
     if show:
@@ -133,7 +134,9 @@ def forget(
     """Move memories to the archive, or erase a text for good with a receipt."""
     from holdfast.errors import UsageError
 
-    if stale == bool(targets) or (stale and erase):
+    if stale and erase:
+        raise UsageError("--stale moves to the archive and --erase removes: give one of them.")
+    if stale == bool(targets):
         raise UsageError(
             "Say what to forget: a TEXT or ID, or --stale for what the policies name.",
             hint='holdfast forget "the text" --dry-run',
@@ -215,7 +218,7 @@ def facts_list(
 
     knowing.facts_list(
         door(context),
-        kind=kind,
+        kind=kind and kind.upper(),
         entity=entity,
         as_of=as_of,
         trust=trust,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, cast
@@ -37,6 +38,18 @@ class Door:
             chat=self.chat,
             chat_type=cast("ChatType", self.chat_type or ("group" if self.chat else "direct")),
         )
+
+    def command(self, *words: str) -> str:
+        """A command to paste that means the same place as this one."""
+        options = {
+            "--home": None if self.home is None else str(self.home),
+            "--agent": None if self.agent == "main" else self.agent,
+            "--user": self.user,
+            "--chat": self.chat,
+            "--chat-type": self.chat_type,
+        }
+        given = [word for name, value in options.items() if value for word in (name, value)]
+        return shlex.join(["holdfast", *given, *words])
 
     def home_path(self) -> Path | None:
         """Where the options say that the home is; None: where the environment does."""

@@ -34,26 +34,32 @@ def remember(
     if as_json:
         json_line(done.to_json())
     else:
-        _say_remembered(done)
+        _say_remembered(door, done)
 
 
-def _say_remembered(done: Remembered) -> None:
+def _say_remembered(door: Door, done: Remembered) -> None:
     for line in done.added:
         about = f" @{line.entity}" if line.entity else ""
         say(f"{line.id}  {line.kind}{display(about)}: {display(line.text)}")
     for each in done.skipped:
-        say(f"not written again ({each.why}): {display(each.kept)}")
+        say(f"not written again ({each.why}), {each.path} says: {display(each.kept)}")
     if done.added:
-        note(f"Written to {done.path}. Take it back: holdfast undo")
+        note(f"Written to {done.path}. Take it back: {door.command('undo', done.operation or '')}")
     if done.redirected:
         note(done.redirected)
     for id in done.updates:
-        note(f"This ends an older memory: holdfast facts history {id}")
-    for id in done.conflicts:
-        note(f"This contradicts what was known: holdfast conflicts list ({id})")
+        note(f"This ends an older memory: {door.command('facts', 'history', id)}")
+    for clash in done.conflicts:
+        note(f"This contradicts {clash.path}: {display(clash.known)}")
+        note(
+            f"  → {door.command('conflicts', 'resolve', clash.id, '--keep', 'new')}  (or old, both)"
+        )
 
 
-def get(door: Door, path: str, *, as_json: bool) -> None:
+def get(door: Door, path: str | None, *, as_json: bool) -> None:
+    if path is None:
+        _list_files(door, as_json=as_json)
+        return
     with door.open() as engine:
         passage = engine.get(path)
     if as_json:
@@ -61,6 +67,19 @@ def get(door: Door, path: str, *, as_json: bool) -> None:
     else:
         text = passage.text if passage.text.endswith("\n") else passage.text + "\n"
         sys.stdout.write("\n".join(map(display, text.split("\n"))))
+
+
+def _list_files(door: Door, *, as_json: bool) -> None:
+    with door.open() as engine:
+        files = engine.files()
+    if as_json:
+        summary = {"summary": True, "files": len(files)}
+        json_lines(({"path": path} for path in files), summary=summary)
+    elif files:
+        for path in files:
+            say(display(path))
+    else:
+        note(f"No memory files yet. Begin with: {door.command('remember', '…')}")
 
 
 def undo(door: Door, operation: str | None, *, dry_run: bool, as_json: bool) -> None:
@@ -73,6 +92,7 @@ def undo(door: Door, operation: str | None, *, dry_run: bool, as_json: bool) -> 
                 "what": done.what,
                 "paths": list(done.paths),
                 "diff": done.diff,
+                "undo": done.undo,
                 "dry_run": dry_run,
             }
         )
@@ -83,7 +103,9 @@ def undo(door: Door, operation: str | None, *, dry_run: bool, as_json: bool) -> 
     if dry_run:
         note(f"Would take back: {done.what} in {files}")
     else:
-        note(f"Took back: {done.what} in {files}. Again: holdfast undo; back: holdfast undo --list")
+        note(f"Took back: {done.what} in {files}.")
+        if done.undo:
+            note(f"Bring it back: {door.command('undo', done.undo)}")
 
 
 def changes(door: Door, *, as_json: bool) -> None:
@@ -104,7 +126,7 @@ def changes(door: Door, *, as_json: bool) -> None:
         ]
         json_lines(rows, summary={"summary": True, "operations": len(rows)})
     elif not found:
-        note('Nothing has changed yet. Begin with: holdfast remember "…"')
+        note(f"Nothing has changed yet. Begin with: {door.command('remember', '…')}")
     else:
         table(
             ("id", "when", "what", "files", ""),

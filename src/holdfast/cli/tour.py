@@ -175,7 +175,7 @@ def _remember(engine: holdfast.Engine, home: Path) -> None:
     say("6. Memory is Markdown: write it, edit it, contradict it, take it back, erase it.")
     say(f"   {_count(other.conflicts, 'contradiction')} found and shown, never overwritten;")
     say(f"   {_count(again.skipped, 'repeat')} not written again.")
-    engine.facts.resolve(other.conflicts[0], keep="new")
+    engine.facts.resolve(other.conflicts[0].id, keep="new")
     ended = engine.facts.show(port.added[0].id).line.until
     say(f"   You decided for the newer; the older stays readable, until {ended:%Y-%m-%d}.")
     secret = "blue-heron-42"

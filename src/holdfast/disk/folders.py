@@ -11,7 +11,7 @@ import os
 import stat
 import time
 import weakref
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import BinaryIO, Final, NamedTuple
 
@@ -214,6 +214,15 @@ class Directory:
                 return seen(os.stat(name, dir_fd=self._fd, follow_symlinks=False))
             except FileNotFoundError:
                 return None
+
+    def glances(self, names: Iterable[str]) -> dict[str, Seen]:
+        """A ``glance`` at each of these names that there is: for many of them, often."""
+        result = {}
+        for name in names:
+            self._check(name)
+            with contextlib.suppress(OSError):
+                result[name] = seen(os.stat(name, dir_fd=self._fd, follow_symlinks=False))
+        return result
 
     def is_written(self, name: str) -> bool | None:
         """Whether some program has the file open for writing; None if nobody can tell."""

@@ -23,7 +23,7 @@ from holdfast.engine.facade import Engine, open_engine
 from holdfast.engine.session import Expanded, Session
 from holdfast.engine.status import Check, Status
 from holdfast.events import Event, Listener
-from holdfast.ports import Clock, Ids
+from holdfast.ports import Clock, Ids, Model
 from holdfast.sessions.store import SessionSummary, Tombstone
 from holdfast.sessions.transcript import Verification
 from holdfast.types import ChatType, Entry, Json, Message, View
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from holdfast.engine.remembering import Passage, Remembered
     from holdfast.engine.tools import ToolFormat
     from holdfast.engine.turn import About, Explanation, Prepared
+    from holdfast.memory.facts import Conflict
     from holdfast.memory.workspace import Operation, Undone
 
 __all__ = ["AsyncEngine", "AsyncSession", "aopen_engine"]
@@ -316,9 +317,19 @@ class AsyncEngine:
         return self._engine.tools(format)
 
     async def call_tool(
-        self, name: str, arguments: Mapping[str, Json], *, session: str | None = None
+        self,
+        name: str,
+        arguments: Mapping[str, Json] | str,
+        *,
+        session: str | Session | None = None,
     ) -> Json:
         return await self._threads.run(self._engine.call_tool, name, arguments, session=session)
+
+    async def conflicts(self, *, model: Model | None = None) -> list[Conflict]:
+        return await self._threads.run(self._engine.conflicts, model=model)
+
+    async def files(self) -> list[str]:
+        return await self._threads.run(self._engine.files)
 
     async def backup(self, file: str | os.PathLike[str]) -> BackupMade:
         return await self._threads.run(self._engine.backup, file)

@@ -128,6 +128,7 @@ class Compactor:
         self, measured: Measured, compacted: Compacted, dropped: tuple[str, ...]
     ) -> CompactionDone | None:
         data = compacted.entry_data(watermark=measured.look.last_seq)
+        data |= {key: redact(value) for key, value in data.items() if isinstance(value, str)}
         data["summary"] = [each | {"text": redact(each["text"])} for each in data["summary"]]
         data["covered"] = self._still_covered(compacted)
         data["passes"] = [asdict(each) for each in _passes_with(measured, compacted)]

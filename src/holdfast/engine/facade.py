@@ -23,9 +23,9 @@ from holdfast.engine.clock import SystemClock, TimeOrderedIds
 from holdfast.engine.rooms import Rooms
 from holdfast.engine.session import Session
 from holdfast.engine.status import Check, Status, examine, measure_status
-from holdfast.errors import UsageError, did_you_mean
+from holdfast.errors import PolicyRefused, UsageError, did_you_mean
 from holdfast.events import Listener, SessionDeleted, SessionRenamed, SessionStarted
-from holdfast.ports import Clock, Ids
+from holdfast.ports import Clock, Ids, Model
 from holdfast.sessions.store import SessionSummary, Tombstone
 from holdfast.types import ChatType, Json, Scope
 
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from holdfast.engine.memories import Memories
     from holdfast.engine.remembering import Passage, Remembered
     from holdfast.engine.tools import ToolFormat
-    from holdfast.memory.facts import Facts
+    from holdfast.memory.facts import Conflict, Facts
     from holdfast.memory.forgetting.archive import Archive
     from holdfast.memory.tasks import Tasks
     from holdfast.memory.workspace import Operation, Undone
@@ -201,6 +201,10 @@ class Engine:
         found: Passage = _loaded("remembering").get(self._rooms, path)
         return found
 
+    def files(self) -> list[str]:
+        """The memory files there are: what ``get`` reads."""
+        return self._memory.workspace.files()
+
     def undo(self, operation: str | None = None, *, dry_run: bool = False) -> Undone:
         """Take back the last change of the memory files, or the one that is named."""
         with self._rooms.watching("undo", "memory"):
@@ -220,6 +224,14 @@ class Engine:
                 self._rooms, targets, erase=erase, dry_run=dry_run
             )
             return done
+
+    def conflicts(self, *, model: Model | None = None) -> list[Conflict]:
+        """Memories that contradict each other, by rules; a model, if given, judges the doubtful.
+
+        ``facts.resolve`` decides one.
+        """
+        found: list[Conflict] = _loaded("remembering").conflicts(self._rooms, model)
+        return found
 
     @property
     def _memory(self) -> Memories:
@@ -246,15 +258,20 @@ class Engine:
         return described
 
     def call_tool(
-        self, name: str, arguments: Mapping[str, Json], *, session: str | None = None
+        self,
+        name: str,
+        arguments: Mapping[str, Json] | str,
+        *,
+        session: str | Session | None = None,
     ) -> Json:
-        """The answer to a model's call of one of ``tools()``.
+        """The answer to a model's call of one of ``tools()``; JSON text as arguments will do.
 
         ``session`` is the conversation it comes from: what the memory stands on there decides
         how far it is trusted.
         """
-        with self._rooms.watching("tool", session or "memory"):
-            return _loaded("tools").call_tool(self._rooms, name, arguments, session=session)
+        asked_in = session if session is None or isinstance(session, str) else session.name
+        with self._rooms.watching("tool", asked_in or "memory"):
+            return _loaded("tools").call_tool(self._rooms, name, arguments, session=asked_in)
 
     # ── the whole ───────────────────────────────────────────────────────────────────────────
 
@@ -267,7 +284,12 @@ class Engine:
         return examine(self._rooms, fix=fix)
 
     def backup(self, file: str | os.PathLike[str]) -> BackupMade:
-        """Write the whole home to one file, and read it back to be sure."""
+        """Write the whole home to one file, and read it back to be sure.
+
+        Only for the owner: the home holds what others said, too.
+        """
+        if self._rooms.scope.user is not None or self._rooms.scope.chat is not None:
+            raise PolicyRefused("A backup is of the whole home, and only its owner makes one.")
         made: BackupMade = _loaded("backup").make_backup(
             self._rooms.home, Path(file), clock=self._rooms.clock
         )

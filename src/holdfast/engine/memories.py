@@ -16,6 +16,7 @@ from holdfast.events import MemoryChanged, StorageDegraded
 from holdfast.memory.facts import Facts
 from holdfast.memory.forgetting.archive import Archive
 from holdfast.memory.notes import Notes
+from holdfast.memory.notes.wording import README
 from holdfast.memory.tasks import Tasks
 from holdfast.memory.workspace import Operation, Workspace
 from holdfast.memory.workspace.versions import Versions
@@ -46,11 +47,16 @@ class Memories:
         self.notes = Notes(self.workspace, today=rooms.today, language=settings.language)
         now = rooms.clock.now
         self.facts = Facts(self.workspace, now=now, zone=rooms.zone, reader=rooms.scope)
-        self.tasks = Tasks(self.workspace, now=now, zone=rooms.zone, ids=rooms.ids)
-        self.archive = Archive(self.workspace, now=now)
+        self.tasks = Tasks(
+            self.workspace, now=now, zone=rooms.zone, ids=rooms.ids, language=settings.language
+        )
+        self.archive = Archive(
+            self.workspace, now=now, reader=rooms.scope, language=settings.language
+        )
 
     def _changed(self, operation: Operation) -> None:
         """After the files are on disk: what is said here is a report, never a condition."""
+        self.workspace.welcome(README)
         paths = [change.path for change in operation.changes]
         self._rooms.tell(
             MemoryChanged, operation=operation.id, what=operation.what, files=len(paths)

@@ -7,27 +7,48 @@ and told, never put in its place in silence.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from datetime import date, datetime
-from typing import Final
+from typing import Final, Literal
 
+from holdfast.engine.driving import drive
 from holdfast.engine.memories import Memories
 from holdfast.engine.rooms import Rooms
 from holdfast.errors import HoldfastError, NotFound, UsageError, did_you_mean
 from holdfast.events import MemoryConflict, MemoryWritten
+from holdfast.fencing import without_fenced
 from holdfast.markdown import split_lines
-from holdfast.memory.facts import Judged
+from holdfast.memory.facts import Conflict, Judged
+from holdfast.memory.facts.pairs import asked
 from holdfast.memory.notes import Note, Written, lines_of
 from holdfast.memory.provenance import Said, trust_of
-from holdfast.retain import RetainLine
+from holdfast.ports import Model
+from holdfast.redact import has_secret
+from holdfast.retain import RetainLine, Trust
+from holdfast.retain.documents import lines as memory_lines
+from holdfast.scope import may_read_here
 from holdfast.sessions.shapes import message_of
-from holdfast.types import Citation, Json, LineSpan
+from holdfast.text import normalise
+from holdfast.types import Citation, Json, LineSpan, Scope
 
-__all__ = ["Kept", "Passage", "Remembered", "Repeat", "get", "remember", "retain", "write_lines"]
+__all__ = [
+    "Clash",
+    "Kept",
+    "Passage",
+    "Remembered",
+    "Repeat",
+    "conflicts",
+    "get",
+    "remember",
+    "retain",
+    "said_in",
+    "trusted",
+    "write_lines",
+]
 
-_HEARD: Final = 200
+_HEARD: Final = 2_000
 """How many entries back a memory that a model writes may stand on."""
 
 
@@ -50,6 +71,18 @@ class Repeat:
     text: str
     kept: str
     why: str
+    path: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Clash:
+    """A contradiction for a person to decide: ``known`` stands in ``path``."""
+
+    id: str
+    kind: str
+    text: str
+    known: str
+    path: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,8 +94,7 @@ class Remembered:
     skipped: tuple[Repeat, ...] = ()
     updates: tuple[str, ...] = ()
     """Ids of older memories that end because a new one says so."""
-    conflicts: tuple[str, ...] = ()
-    """Contradictions for a person to decide: ``holdfast conflicts list``."""
+    conflicts: tuple[Clash, ...] = ()
     operation: str | None = None
     """What ``undo`` takes back."""
     redirected: str | None = None
@@ -113,9 +145,9 @@ def retain(
     lines: list[RetainLine | Note] = []
     for given in memories:
         lines += _structured(given)
-    said = _said(rooms, session)
-    stated = [_supported(line, said) for line in lines]
-    return write_lines(rooms, stated, target=target, what="memory_retain")
+    said, confirmed = said_in(rooms, session), _confirmed(rooms)
+    stated = [_supported(line, said, confirmed) for line in lines]
+    return write_lines(rooms, stated, target=target, what="memory_retain", asked_by="model")
 
 
 def write_lines(
@@ -125,11 +157,14 @@ def write_lines(
     target: str = "daily",
     what: str,
     session: str | None = None,
+    asked_by: Literal["person", "model"] = "person",
 ) -> Remembered:
     """Write the lines, judge what they do to older ones, and say so."""
+    if has_secret(target):
+        raise UsageError("A file cannot be named after a credential.", hint="Name another topic.")
     memory: Memories = rooms.memory
     with memory.workspace.operation(what):  # one step for ``undo``
-        written = memory.notes.write(lines, target=target, what=what)
+        written = memory.notes.write(lines, target=target, what=what, asked_by=asked_by)
         judged = _judged(memory, written)
         operation = memory.workspace.current
     rooms.tell(
@@ -146,10 +181,11 @@ def write_lines(
         path=written.path,
         added=tuple(map(_kept, written.added)),
         skipped=tuple(
-            Repeat(text=each.line.text, kept=each.kept, why=each.why) for each in written.skipped
+            Repeat(text=each.line.text, kept=each.kept, why=each.why, path=each.path)
+            for each in written.skipped
         ),
         updates=tuple(each.id for each in judged.updates),
-        conflicts=tuple(each.id for each in judged.conflicts),
+        conflicts=tuple(map(_clash, judged.conflicts)),
         operation=operation,
         redirected=written.redirected,
     )
@@ -160,10 +196,30 @@ def _judged(memory: Memories, written: Written) -> Judged:
     with suppress(HoldfastError):
         for each in written.skipped:
             if each.line.kind == "O":  # said again: held more firmly
-                memory.facts.support(each.id, trust=each.line.trust)
+                memory.facts.support(each.id, trust=each.line.trust, sources=each.evidence)
         if written.added:
             return memory.facts.observe(written.added)
     return Judged()
+
+
+def conflicts(rooms: Rooms, model: Model | None) -> list[Conflict]:
+    """The contradictions there are; what is doubtful by rules is for a model to judge."""
+    facts = rooms.readable_memory().facts
+    if model is None:
+        return facts.conflicts()
+    found = facts.conflicts(doubtful=True)
+    seconds = rooms.settings.compaction.inline_seconds
+    return [each for each in drive(asked(found), model, seconds=seconds) if not each.doubtful]
+
+
+def _clash(found: Conflict) -> Clash:
+    return Clash(
+        id=found.id,
+        kind=found.kind,
+        text=found.new.line.text,
+        known=found.old.line.text,
+        path=found.old.citation,
+    )
 
 
 def _kept(line: RetainLine) -> Kept:
@@ -186,9 +242,9 @@ def _structured(given: Mapping[str, Json]) -> list[RetainLine | Note]:
     """The lines of one structured memory; whatever else a model says about it is refused."""
     unknown = [key for key in given if key not in _FIELDS]
     if unknown or not isinstance(given.get("text"), str):
-        wrong = f"{unknown[0]!r} is no field of a memory" if unknown else "a memory needs a text"
+        wrong = f"{unknown[0]!r} is no field of a memory" if unknown else "A memory needs a text"
         near = did_you_mean(unknown[0], _FIELDS) if unknown else None
-        raise UsageError(f"memory_retain: {wrong}.", hint=near or "Fields: " + ", ".join(_FIELDS))
+        raise UsageError(f"{wrong}.", hint=near or "Fields: " + ", ".join(_FIELDS))
     since, until = (_moment(name, given.get(name)) for name in ("since", "until"))
     lines = lines_of(
         given["text"],
@@ -205,29 +261,53 @@ def _moment(name: str, value: Json) -> date | datetime | None:
     try:
         return date.fromisoformat(value) if len(value) == 10 else datetime.fromisoformat(value)
     except (TypeError, ValueError):
-        raise UsageError(
-            f"memory_retain: {name} is {value!r}, not a date.", hint="Write 2026-03-31."
-        ) from None
+        raise UsageError(f"{name} is {value!r}, not a date.", hint="Write 2026-03-31.") from None
 
 
-def _said(rooms: Rooms, session: str | None) -> list[Said]:
-    """What the conversation holds that a memory could stand on, the newest last."""
+def said_in(rooms: Rooms, session: str | None) -> list[Said]:
+    """What the conversation holds that a memory could stand on, the newest last.
+
+    Whole, whatever the view shows of it; what was recalled from memory is nobody's word.
+    """
     if session is None:
         return []
     said: list[Said] = []
     for entry in rooms.transcript(session).entries(last=_HEARD):
-        message = message_of(entry) if entry.type == "message" else None
-        if message is not None and message.text:
+        if entry.type != "message":
+            continue
+        message = message_of(rooms.store.whole(entry, strict=False))
+        text = without_fenced(message.text) if message is not None else ""
+        if message is not None and text:
             is_tool = message.role == "tool" or bool(message.tool_results)
             source = str(Citation(source=session, entry=entry.id))
-            role = "tool" if is_tool else message.role
-            said.append(Said(role=role, text=message.text, source=source))
+            said.append(Said(role="tool" if is_tool else message.role, text=text, source=source))
     return said
 
 
-def _supported(line: RetainLine | Note, said: Sequence[Said]) -> RetainLine | Note:
+def trusted(text: str, said: Sequence[Said]) -> Trust:
+    """How far words of a model are to be trusted that are no memory line: of a task record."""
+    return trust_of(text, said).trust if text else "agent"
+
+
+def _supported(
+    line: RetainLine | Note, said: Sequence[Said], confirmed: Collection[tuple[str | None, str]]
+) -> RetainLine | Note:
+    """The line with the trust that its words deserve, and what they stand on."""
+    if (line.entity, normalise(line.text)) in confirmed:
+        return replace(line, trust="user")
     support = trust_of(line.said if isinstance(line, Note) else line.text, said)
-    return replace(line, trust=support.trust, sources=support.sources)
+    trust = support.trust
+    if line.entity and trust != "tool" and trust_of(line.entity, said).trust == "tool":
+        trust = "tool"  # whom it is about was only said by a tool
+    return replace(line, trust=trust, sources=support.sources)
+
+
+def _confirmed(rooms: Rooms) -> set[tuple[str | None, str]]:
+    """What is known as the user's own words, or was confirmed by a person."""
+    return {
+        (fact.line.entity, normalise(fact.line.text))
+        for fact in rooms.memory.facts.list(trust="user")
+    }
 
 
 # ── reading ─────────────────────────────────────────────────────────────────────────────────
@@ -236,26 +316,46 @@ def _supported(line: RetainLine | Note, said: Sequence[Said]) -> RetainLine | No
 def get(rooms: Rooms, path: str) -> Passage:
     """The lines of a memory file (``memory/2026-03-04.md#L3-L9``), or an entry of a session."""
     cited = Citation.parse(path)
-    if cited is not None and cited.entry is not None:
+    if cited is not None and cited.entry is not None and not cited.source.endswith(".md"):
         return _entry(rooms, cited)
     name = path if cited is None else cited.source
-    workspace = rooms.readable_memory().workspace
-    text = workspace.read(name)
-    if text is None:
-        near = did_you_mean(name, workspace.files(archive=True))
-        raise NotFound(
-            f"There is no memory file {name!r}.", hint=near or "See what there is: holdfast status"
-        )
-    text = text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
-    lines = split_lines(text)
+    if "#" in path and (cited is None or cited.span is None):
+        raise UsageError(f"{path!r} names no lines.", hint=f"Write {name.partition('#')[0]}#L3-L9")
+    lines = _lines_for(rooms.scope, _text_of(rooms, name))
     if cited is None or cited.span is None:
-        return Passage(citation=name, text=text, lines=len(lines))
+        return Passage(citation=name, text="".join(lines), lines=len(lines))
     span = cited.span
     if not 1 <= span.start <= span.end or span.start > len(lines):
         raise NotFound(f"{name!r} has {len(lines)} lines, and no {span}.")
     span = LineSpan(start=span.start, end=min(span.end, len(lines)))
     shown = "".join(lines[span.start - 1 : span.end])
     return Passage(citation=f"{name}#{span}", text=shown, lines=len(lines))
+
+
+def _text_of(rooms: Rooms, name: str) -> str:
+    workspace = rooms.readable_memory().workspace
+    if name in rooms.store.names():
+        raise UsageError(
+            f"{name!r} is a session; a passage of it is {name}#ENTRY.",
+            hint=f"See its entries: holdfast sessions show {name}",
+        )
+    text = workspace.read(name)
+    if text is None:
+        near = did_you_mean(name, workspace.files(archive=True))
+        raise NotFound(
+            f"There is no memory file {name!r}.", hint=near or "See what there is: holdfast get"
+        )
+    return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+
+
+def _lines_for(reader: Scope, text: str) -> list[str]:
+    """The lines of a file; of those that are for others only, their numbers stay."""
+    lines = split_lines(text)
+    for found in memory_lines(text):
+        if not may_read_here(reader, found.line):
+            for number in range(found.span.start, found.span.end + 1):
+                lines[number - 1] = "\n"
+    return lines
 
 
 def _entry(rooms: Rooms, cited: Citation) -> Passage:

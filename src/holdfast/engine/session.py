@@ -175,14 +175,16 @@ class Session:
         """
         with self._rooms.watching("prepare", self.name):
             turn = _turn()
-            prepared = turn.ensure_fit(self._rooms, self._transcript, turn.Ask(**about))
-            self._keep_tasks()
-            return cast("Prepared", prepared)
+            self._keep_tasks()  # before anything leaves the view
+            return cast(
+                "Prepared", turn.ensure_fit(self._rooms, self._transcript, turn.Ask(**about))
+            )
 
     def compact(self, **about: Unpack[About]) -> Prepared:
         """Compact now, whatever the marks say; what leaves is saved first."""
         with self._rooms.watching("compact", self.name):
             turn = _turn()
+            self._keep_tasks()
             ask = turn.Ask(**about)
             return cast("Prepared", turn.ensure_fit(self._rooms, self._transcript, ask, now=True))
 

@@ -22,6 +22,7 @@ from holdfast.types import Json
 __all__ = ["Check", "Status", "examine", "measure_status"]
 
 LOW_DISK_BYTES: Final = 256 << 20
+_NAMED: Final = 8
 _REMOTE_FILE_SYSTEMS: Final = frozenset({"nfs", "nfs4", "cifs", "smb3", "smbfs", "sshfs", "9p"})
 
 
@@ -236,16 +237,16 @@ def _sessions(rooms: Rooms) -> Check:
 
 
 def _memory(rooms: Rooms) -> Check:
-    problems = rooms.memory.workspace.problems()
+    found = rooms.memory.workspace.problems()
+    problems = [f"{path} {what}" for path, what in found if "doctor --fix" not in what]
     files = len(rooms.memory.workspace.files())
     if problems:
-        path, what = problems[0]
-        more = f", and {len(problems) - 1} more" if len(problems) > 1 else ""
+        more = f"; and {len(problems) - _NAMED} more" if len(problems) > _NAMED else ""
         return Check(
             name="memory",
             result="warning",
-            text=f"{path} {what}{more}",
-            hint="Move or rename it; Holdfast leaves it alone and does not read it.",
+            text="; ".join(problems[:_NAMED]) + more,
+            hint="Rename or move them; until then they are left alone and not read.",
         )
     conflicts = len(rooms.memory.facts.conflicts())
     if conflicts:

@@ -7,14 +7,18 @@ none can overwrite, choose a file by path, or say how far it is to be trusted
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
-from typing import Final, Literal
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Final, Literal, cast, get_args
 
-from holdfast.engine.remembering import get, retain
+from holdfast.engine.remembering import get, retain, said_in, trusted
 from holdfast.engine.rooms import Rooms
 from holdfast.errors import UsageError, did_you_mean
-from holdfast.memory.tasks import Task
+from holdfast.fencing import Quoted, fence
+from holdfast.markdown import split_lines
+from holdfast.memory.tasks import Lesson, Mishap, Task
+from holdfast.retain import parse
 from holdfast.types import Json
 
 __all__ = ["TOOLS", "Tool", "ToolFormat", "call_tool", "definitions"]
@@ -36,6 +40,10 @@ class Tool:
 
 def definitions(format: ToolFormat = "openai") -> list[dict[str, Json]]:
     """The tools as a provider wants them described."""
+    if format not in get_args(ToolFormat):
+        raise UsageError(
+            f"There is no tool format {format!r}.", hint=" or ".join(get_args(ToolFormat))
+        )
     if format == "anthropic":
         return [
             {
@@ -59,21 +67,59 @@ def definitions(format: ToolFormat = "openai") -> list[dict[str, Json]]:
 
 
 def call_tool(
-    rooms: Rooms, name: str, arguments: Mapping[str, Json], *, session: str | None
+    rooms: Rooms, name: str, arguments: Mapping[str, Json] | str, *, session: str | None
 ) -> Json:
-    """The answer of a tool, as JSON; an error says what to do differently."""
+    """The answer of a tool, as JSON; an error says what to do differently.
+
+    ``arguments`` may be the JSON text in which some providers give them.
+    """
     tool = TOOLS.get(name)
     if tool is None:
-        raise UsageError(f"There is no tool {name!r}.", hint=did_you_mean(name, TOOLS))
-    known = tool.parameters["properties"]
-    for given in arguments:
-        if given not in known:
-            near = did_you_mean(given, known)
-            raise UsageError(f"{name} has no argument {given!r}.", hint=near or ", ".join(known))
-    for needed in tool.parameters.get("required", ()):
-        if arguments.get(needed) in (None, "", []):
-            raise UsageError(f"{name} needs {needed!r}.", hint=known[needed]["description"])
-    return tool.call(rooms, arguments, session)
+        near = did_you_mean(name, TOOLS)
+        raise UsageError(f"There is no tool {name!r}.", hint=near or ", ".join(TOOLS))
+    if isinstance(arguments, str):
+        try:
+            arguments = json.loads(arguments or "{}")
+        except ValueError as error:
+            raise UsageError(f"The arguments of {name} are no JSON: {error}.") from None
+    if (problem := _problem(arguments, tool.parameters, name)) is not None:
+        raise UsageError(f"{name}: {problem}.", hint="See engine.tools() for what it takes.")
+    return tool.call(rooms, cast("Mapping[str, Json]", arguments), session)
+
+
+_TYPES: Final[Mapping[str, tuple[type, ...]]] = {
+    "object": (Mapping,),
+    "array": (list, tuple),
+    "string": (str,),
+    "number": (int, float),
+}
+
+
+def _problem(value: Json, schema: Mapping[str, Json], name: str) -> str | None:
+    """What of a value its schema does not allow; of the few things our schemas say."""
+    kind = schema["type"]
+    is_right = isinstance(value, _TYPES[kind]) and not isinstance(value, bool)
+    if not is_right:
+        return f"{name!r} must be of type {kind}, not {type(value).__name__}"
+    if "enum" in schema and value not in schema["enum"]:
+        return f"{name!r} must be one of {', '.join(schema['enum'])}"
+    if kind == "number" and not schema["minimum"] <= value <= schema["maximum"]:
+        return f"{name!r} must be from {schema['minimum']} to {schema['maximum']}"
+    if kind == "array":
+        found = (_problem(each, schema["items"], f"{name}[]") for each in value)
+        return next((problem for problem in found if problem is not None), None)
+    return _problem_inside(value, schema) if kind == "object" else None
+
+
+def _problem_inside(value: Mapping[str, Json], schema: Mapping[str, Json]) -> str | None:
+    known = schema["properties"]
+    for each, inner in value.items():
+        if each not in known:
+            return f"there is no {each!r}; there are {', '.join(known)}"
+        if inner is not None and (problem := _problem(inner, known[each], each)) is not None:
+            return problem
+    missing = [each for each in schema["required"] if value.get(each) in (None, "", [])]
+    return f"{missing[0]!r} is missing: {known[missing[0]]['description']}" if missing else None
 
 
 def _object(required: list[str], **properties: Json) -> dict[str, Json]:
@@ -105,16 +151,37 @@ def _memory_write(rooms: Rooms, given: Mapping[str, Json], session: str | None) 
 
 
 def _memory_retain(rooms: Rooms, given: Mapping[str, Json], session: str | None) -> Json:
-    memories = given["memories"]
-    if not isinstance(memories, list) or not all(isinstance(each, Mapping) for each in memories):
-        raise UsageError("memory_retain: 'memories' must be a list of objects.")
     target = given.get("target") or "daily"
-    return retain(rooms, memories, session=session, target=target).to_json()
+    return retain(rooms, given["memories"], session=session, target=target).to_json()
 
 
 def _memory_get(rooms: Rooms, given: Mapping[str, Json], session: str | None) -> Json:
     del session
-    return get(rooms, given["path"]).to_json()
+    passage = get(rooms, given["path"])
+    quoted = Quoted(text=_labelled(passage.text), citation=passage.citation)
+    return passage.to_json() | {"text": _fenced(rooms, [quoted])}
+
+
+def _labelled(text: str) -> str:
+    """Memory lines as a model should read them: without ids, with whose word they are."""
+    return "".join(_shown(line) for line in split_lines(text))
+
+
+def _shown(line: str) -> str:
+    known = parse(line)
+    if known is None or "<!--" not in line:
+        return line
+    plain = line[: line.rindex("<!--")].rstrip()
+    return plain + ("" if known.trust == "user" else f" [{known.trust}, unconfirmed]") + "\n"
+
+
+def _fenced(rooms: Rooms, passages: Sequence[Quoted]) -> str:
+    language = rooms.settings.memory.language
+    nonce = rooms.ids.new(rooms.clock.now())
+    return fence(passages, nonce=nonce.rjust(8, "0"), language=language)
+
+
+# ── tasks ───────────────────────────────────────────────────────────────────────────────────
 
 
 def _task(task: Task) -> Json:
@@ -122,15 +189,13 @@ def _task(task: Task) -> Json:
 
 
 def _task_open(rooms: Rooms, given: Mapping[str, Json], session: str | None) -> Json:
-    sources = () if session is None else (session,)
-    return _task(
-        rooms.memory.tasks.open(
-            given["title"],
-            type=given.get("type"),
-            request=given.get("request") or "",
-            sources=sources,
-        )
+    task = rooms.memory.tasks.open(
+        given["title"],
+        type=given.get("type"),
+        request=given.get("request") or "",
+        sources=() if session is None else (session,),
     )
+    return _task(task)
 
 
 def _task_update(rooms: Rooms, given: Mapping[str, Json], session: str | None) -> Json:
@@ -139,16 +204,36 @@ def _task_update(rooms: Rooms, given: Mapping[str, Json], session: str | None) -
 
 
 def _task_close(rooms: Rooms, given: Mapping[str, Json], session: str | None) -> Json:
-    del session
-    return _task(
-        rooms.memory.tasks.close(
-            given["id"],
-            status=given.get("status") or "done",
-            result=given.get("result"),
-            errors=tuple(given.get("errors") or ()),
-            patterns=tuple(given.get("patterns") or ()),
+    """Close it, once: how it ended is not for a model to change."""
+    tasks = rooms.memory.tasks
+    known = tasks.show(given["id"])
+    if not known.is_open:
+        raise UsageError(
+            f"{known.id} is closed already ({known.status}).",
+            hint="Note what is new with task_update, or begin another with task_open.",
         )
-    )
+    said = said_in(rooms, session)
+
+    def is_tools(text: str) -> bool:
+        return trusted(text, said) == "tool"
+
+    result = given.get("result")
+    with rooms.memory.workspace.operation("close task"):
+        tasks.close(
+            known.id,
+            status=given.get("status") or "done",
+            result=result,
+            errors=[
+                Mishap(what=each, from_tool=is_tools(each)) for each in given.get("errors") or ()
+            ],
+            patterns=[
+                Lesson(text=each, from_tool=is_tools(each)) for each in given.get("patterns") or ()
+            ],
+        )
+        trust = trusted(result or "", said)
+        return _task(
+            tasks.revise(known.id, lambda task: replace(task, trust=trust), what="close task")
+        )
 
 
 def _task_similar(rooms: Rooms, given: Mapping[str, Json], session: str | None) -> Json:
@@ -156,7 +241,19 @@ def _task_similar(rooms: Rooms, given: Mapping[str, Json], session: str | None) 
     found = rooms.memory.tasks.similar(
         given["text"], type=given.get("type"), outcome=given.get("outcome")
     )
-    return {"tasks": [asdict(each) for each in found]}
+    quoted = [
+        Quoted(
+            text=f"{each.title}\n{each.result}",
+            citation=each.path,
+            label=rooms.memory.tasks.show(each.id).trust or "",
+        )
+        for each in found
+    ]
+    tasks = [
+        {"id": each.id, "status": each.status, "type": each.type, "score": round(each.score, 3)}
+        for each in found
+    ]
+    return {"tasks": tasks, "text": _fenced(rooms, quoted)}
 
 
 def _tools(*tools: Tool) -> dict[str, Tool]:

@@ -2,7 +2,8 @@
 
 Two texts are the same here if their normal forms are: NFKC and case-folded, runs of white space
 as one blank, hidden characters left out. A text is also found as JSON, percent or HTML escapes
-spell it; in bytes also as UTF-16 and base64. Never by likeness: ``is_near`` is for a listing.
+spell it, and over the lines of a block quote; in bytes also as UTF-16 and base64. Never by
+likeness: ``is_near`` is for a listing.
 
 Promise: ``erased(text)`` holds none of the texts any more and changes nothing else; no span cuts
 a character or leaves its marks behind; a stream is searched in linear time and across its

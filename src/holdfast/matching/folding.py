@@ -12,10 +12,10 @@ from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from typing import Final, NamedTuple
 
-from holdfast.matching.spelling import SIGNS, Piece, Spelling, letters
+from holdfast.matching.spelling import SIGNS, Piece, Spelling, is_inside_beginning, letters
 from holdfast.text import is_hidden, normalise
 
-__all__ = ["Folding", "Span", "folded_form", "mapped", "merged", "safe_cut"]
+__all__ = ["Folding", "Span", "folded_form", "mapped", "merged", "safe_cut", "with_marks"]
 
 _HELD_BACK: Final = 4096
 _STRETCH: Final = 128
@@ -186,6 +186,27 @@ def merged(spans: Iterable[Span]) -> tuple[Span, ...]:
     return tuple(merged)
 
 
+def with_marks(text: str, span: Span) -> Span:
+    """The span with the marks and hidden characters behind it."""
+    end = span.end
+    while end < len(text) and (_joins(text[end]) or is_hidden(text[end])):
+        end += 1
+    return Span(span.start, end)
+
+
+def _belongs_together(text: str, at: int) -> bool:
+    """Whether the characters on both sides may have to be read as one thing."""
+    char = text[at]
+    return (
+        char in SIGNS
+        or char == "+"
+        or text[at - 1] == "+"
+        or _joins(char)
+        or is_hidden(char)
+        or is_inside_beginning(text, at)
+    )
+
+
 def safe_cut(text: str) -> int:
     """Where a stream may be cut: not in an escape, not before a mark that joins."""
     cut = len(text)
@@ -196,7 +217,7 @@ def safe_cut(text: str) -> int:
         ]
         if signs:
             cut = min(signs)
-        elif cut == len(text) or text[cut] in SIGNS or _joins(text[cut]) or is_hidden(text[cut]):
+        elif cut == len(text) or _belongs_together(text, cut):
             cut -= 1  # what an escape says may join what stands before it, too
         else:
             return cut

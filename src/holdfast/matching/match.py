@@ -11,7 +11,14 @@ from typing import Final, TypeAlias
 
 from holdfast.errors import UsageError
 from holdfast.matching.byteforms import SHORTEST_BASE64, ByteForms, encoded
-from holdfast.matching.folding import Folding, Span, folded_form, merged, safe_cut
+from holdfast.matching.folding import (
+    Folding,
+    Span,
+    folded_form,
+    merged,
+    safe_cut,
+    with_marks,
+)
 from holdfast.matching.spelling import OF_BACKSLASHES, SPELLINGS, Spelling
 from holdfast.text import normalise
 from holdfast.text.likeness import similarity, terms
@@ -45,7 +52,11 @@ class Match:
         self.mark = self._free_of_texts(
             f"[erased {receipt}]", f"[gone {receipt}]", "[gone]", "[■]", "█"
         )
-        self._name_mark = self._free_of_texts(f"erased-{receipt}", f"gone-{receipt}", "gone", "__")
+        self.name_mark = self._free_of_texts(f"erased-{receipt}", f"gone-{receipt}", "gone", "__")
+
+    def also(self, texts: Sequence[str]) -> Match:
+        """The same for more texts."""
+        return Match((*self._given, *texts), self.receipt, ids=self.ids)
 
     def _free_of_texts(self, *marks: str) -> str:
         """The first mark in which none of the texts stands: it must not be found again."""
@@ -59,7 +70,7 @@ class Match:
         """The text as it stands, and as each spelling reads it that occurs in it."""
         yield None, text
         for spelling in self._spellings:
-            if spelling.sign in text:
+            if spelling.is_used_in(text):
                 yield spelling, spelling.unescaped(text)
 
     def _is_in_folded(self, folded: str) -> bool:
@@ -68,15 +79,16 @@ class Match:
     def spans(self, text: str) -> tuple[Span, ...]:
         """Where they stand, in order, as whole characters of ``text``; none overlap."""
         found: list[Span] = []
-        plain: dict[str, int] = {}
+        known: dict[str, dict[str, int]] = {}
         for spelling, view in self._views(text):
             folded = folded_form(view)
             counts = {each: folded.count(each) for each in self.normal if each in folded}
-            # Where a spelling finds as many as the plain text, it finds the same ones.
-            wanted = [each for each, count in counts.items() if count != plain.get(each)]
+            # Where a spelling finds as many as the one it extends, it finds the same ones.
+            base = known.get(spelling.extends, known[""]) if spelling is not None else {}
+            wanted = [each for each, count in counts.items() if count != base.get(each)]
             found += Folding(text, spelling).spans(wanted) if wanted else ()
-            plain = counts if spelling is None else plain
-        return merged(found)
+            known["" if spelling is None else spelling.name] = counts
+        return merged(with_marks(text, span) for span in found)
 
     def erased(self, text: str) -> tuple[str, int]:
         """The text with the mark in place of each span, and how many there were."""
@@ -84,7 +96,7 @@ class Match:
 
     def erased_name(self, name: str) -> tuple[str, int]:
         """The same for a name of a file: the mark is one that a name can hold."""
-        return self._erased(name, self._name_mark)
+        return self._erased(name, self.name_mark)
 
     def _erased(self, text: str, mark: str) -> tuple[str, int]:
         count = 0
@@ -194,7 +206,7 @@ class Match:
         for block in blocks:
             if self._bytes.is_in(tail + block):
                 return True
-            tail = (tail + block)[-self._bytes.longest :]
+            tail = (tail + block)[-self._bytes.held_back :]
             held += decoder.decode(block)
             cut = safe_cut(held)
             if self._is_in_next(held[:cut], carried):
@@ -210,7 +222,7 @@ class Match:
         folded = folded_form(text)
         found = self._carry("", plain, folded, carried)
         for spelling in self._spellings:
-            name, is_spelt = spelling.name, spelling.sign in text
+            name, is_spelt = spelling.name, spelling.is_used_in(text)
             if is_spelt or name in carried:
                 now = folded_form(spelling.unescaped(text)) if is_spelt else folded
                 found = self._carry(name, carried.get(name, plain), now, carried) or found

@@ -1,4 +1,4 @@
-"""Escapes of JSON, URLs and HTML, read as the characters they stand for.
+"""Escapes of JSON, URLs and HTML, and lines that are quoted, read as what they stand for.
 
 Pure; proven with the rest of ``holdfast.matching`` by ``tests/foundation/test_matching.py``.
 """
@@ -11,10 +11,22 @@ from collections.abc import Callable, Iterator
 from typing import Final, NamedTuple
 from urllib.parse import unquote_to_bytes
 
-__all__ = ["OF_BACKSLASHES", "SIGNS", "SPELLINGS", "Piece", "Spelling", "letters"]
+__all__ = [
+    "LONGEST_BEGINNING",
+    "OF_BACKSLASHES",
+    "SIGNS",
+    "SPELLINGS",
+    "Piece",
+    "Spelling",
+    "is_inside_beginning",
+    "letters",
+]
 
 SIGNS: Final = "\\%&"
 """With one of these every escape begins."""
+
+LONGEST_BEGINNING: Final = 64
+"""Characters of what may stand before a line that is quoted, with the line break."""
 
 
 class Piece(NamedTuple):
@@ -31,6 +43,19 @@ _JSON: Final = re.compile(
     r'|u[0-9a-fA-F]{4}|[nrtbf"/])'
 )
 _PERCENT: Final = re.compile(r"(?:%[0-9a-fA-F]{2}){1,4096}")
+# Of a form: a plus is a blank. Escaped again, `%20` is `%2520`.
+_PLUS: Final = r"(?<!\s)\+(?!\s)"
+_FORM: Final = re.compile(_PLUS + r"|(?:%(?:25){0,3}[0-9a-fA-F]{2}){1,1024}")
+_IN_FORM: Final = re.compile(_PLUS + "|%25")
+_ESCAPED_BYTE: Final = re.compile(r"%(?:25){0,3}[0-9a-fA-F]{2}")
+# What a block quote puts before each line, and a difference of files before that; the line
+# break may be one of JSON.
+_BEGINNING: Final = r"(?:\n|\\{1,8}n)[+-]?[ \t]{0,16}(?:>[ \t]{0,3}){1,8}"
+_QUOTED: Final = re.compile(f"{_BEGINNING}|{_JSON.pattern}")
+_HAS_QUOTE: Final = re.compile(_BEGINNING)
+# Marks that can become one character with the letter before them, which then reads as another.
+_MARKS: Final = re.compile("[\u0300-\u036f\u0653-\u0655\u3099\u309a]{1,64}")
+_APART: Final = "\uffff"
 _HTML: Final = re.compile(r"&(?:#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});")
 _BREAKS: Final = re.compile(r"\\{1,8}[nrtf]")
 _BACKSPACE: Final = re.compile(r"\\{1,8}b")
@@ -60,16 +85,46 @@ def _of_percent(escape: str) -> list[tuple[str, int]]:
     return [(char, 3 * len(char.encode("utf-8", "surrogateescape"))) for char in said]
 
 
+def _of_form(escape: str) -> list[tuple[str, int]]:
+    if escape == "+":
+        return [(" ", 1)]
+    units = _ESCAPED_BYTE.findall(escape)
+    said = bytes(int(unit[-2:], 16) for unit in units).decode("utf-8", "surrogateescape")
+    found: list[tuple[str, int]] = []
+    at = 0
+    for char in said:
+        behind = at + len(char.encode("utf-8", "surrogateescape"))
+        found.append((char, sum(map(len, units[at:behind]))))
+        at = behind
+    return found
+
+
+def _of_quote(escape: str) -> list[tuple[str, int]]:
+    return [(" ", len(escape))] if escape.rstrip(" \t").endswith(">") else _of_json(escape)
+
+
+def _of_marks(escape: str) -> list[tuple[str, int]]:
+    return [(_APART + escape, len(escape))]
+
+
 def _of_html(escape: str) -> list[tuple[str, int]]:
     return [(html.unescape(escape), len(escape))]
 
 
 class Spelling(NamedTuple):
     name: str
-    sign: str
-    """Without it in a text there is nothing to do."""
+    signs: str
+    """Without one of them in a text there is nothing to do; if there are none, in plain ASCII."""
     escapes: re.Pattern[str]
     read: Callable[[str], list[tuple[str, int]]]
+    only_with: re.Pattern[str] | None = None
+    """Beside a sign this must be there, or there is nothing to do."""
+    extends: str = ""
+    """The name of another that reads less; the plain text if none."""
+
+    def is_used_in(self, text: str) -> bool:
+        has_sign = not text.isascii() if not self.signs else any(map(text.__contains__, self.signs))
+        return has_sign and (self.only_with is None or self.only_with.search(text) is not None)
 
     def unescaped(self, text: str) -> str:
         if self.name == "json":
@@ -95,6 +150,9 @@ SPELLINGS: Final = (
     Spelling("json", "\\", _JSON, _of_json),
     Spelling("percent", "%", _PERCENT, _of_percent),
     Spelling("html", "&", _HTML, _of_html),
+    Spelling("form", "+%", _FORM, _of_form, _IN_FORM, "percent"),
+    Spelling("quote", ">", _QUOTED, _of_quote, _HAS_QUOTE, "json"),
+    Spelling("marks", "", _MARKS, _of_marks, _MARKS),
 )
 # Only a text with a backslash of its own needs them: `C:\new` is no line break and "ew".
 OF_BACKSLASHES: Final = (
@@ -105,3 +163,9 @@ OF_BACKSLASHES: Final = (
 
 def letters(text: str, start: int, end: int) -> Iterator[Piece]:
     return (Piece(text[index], index, index + 1) for index in range(start, end))
+
+
+def is_inside_beginning(text: str, at: int) -> bool:
+    """Whether a cut there may part a line break from the marks of a quote that follow it."""
+    before = text[max(0, at - LONGEST_BEGINNING) : at].rstrip(" \t>+-")
+    return before.endswith(("\n", "\\n"))

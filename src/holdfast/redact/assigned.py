@@ -60,6 +60,7 @@ _SEPARATOR: Final = (
     r"(?P<zh>[ \t]?(?:已经)?(?:就是|还是|是|为|為|改成了?|改为|改為|设为|設為|设成|用的是)"
     r"[ \t]{0,3}(?::|：)?[ \t]{0,3})|"
     r"(?P<tag>>)|"
+    r"(?P<cell>[*_`]{0,2}[ \t]{0,20}+\|[ \t]{0,20}+(?=[^|\s]{6}))|"
     r"(?P<bare>[ \t]{1,3}(?=[\"'`]|“|「))|"
     r"(?P<beside>[ \t]?(?=[A-Za-z0-9]))"
     ")"
@@ -70,13 +71,20 @@ _NO_VALUE: Final = (
     r"|xxx|\*\*\*|your|\[secret|password\b|token\b|secret\b)"
     r"(?![a-z0-9]{3}))"
 )
+# A first word that speaks of secrets and has no digit is no value, whatever follows it. Said here
+# too because texts made of nothing else would be judged at every word.
+_WORD: Final = r"[!#-&(-/:-_a-~]"
+_ABOUT: Final = (
+    rf"(?!\\{{0,3}}[\"'`]?{_WORD}{{0,16}}?(?:pass(?:w|phrase|code)|secret|token|credential)"
+    rf"{_WORD}{{0,24}}+(?:[\s\"'`]|\Z))"
+)
 
 
 @cache
 def _places() -> re.Pattern[bytes]:
     """Atomic: where no value follows, no other way to read the name is tried."""
     place = f"(?P<name>{_NAME})(?>{_SUFFIX}{_SEPARATOR})"
-    return re.compile(f"{place}{_NO_VALUE}(?=[^\\s,;]{{4}})".encode())
+    return re.compile(f"{place}{_NO_VALUE}{_ABOUT}(?=[^\\s,;]{{4}})".encode())
 
 
 LONGEST_VALUE: Final = 400
@@ -88,6 +96,7 @@ _INSIDE: Final = {
 }
 _ASCII_INSIDE: Final = re.compile(rb"[ -~]{4,400}")  # in quotes of more than one byte
 _PLAIN: Final = re.compile(rb"[!#$%*+./0-9:=?@A-Z^_a-z|~-]{4,400}")
+_IN_CELL: Final = re.compile(rb"[!#$%&*+./0-9:=?@A-Z^_a-z~-]{4,400}")
 _REST: Final = re.compile(rb"[!#$%*+./0-9:=?@A-Z^_a-z|~-]*+")
 _TAG: Final = re.compile(rb"<[A-Za-z0-9_.:-]{0,40}$")
 _NO_SECRET_BEFORE: Final = re.compile(
@@ -151,7 +160,7 @@ def _value(data: bytes, place: re.Match[bytes]) -> tuple[int, int, bool] | None:
             return None
         length = len(inside[0].rstrip(b"\\"))  # of a quote that was escaped
         return inside.start(), inside.start() + length, True
-    plain = _PLAIN.match(data, at)
+    plain = (_PLAIN if place["cell"] is None else _IN_CELL).match(data, at)
     if plain is None or data[plain.end() : plain.end() + 1] in (b"(", b"[", b"{"):
         return None
     return plain.start(), plain.start() + len(plain[0].rstrip(b".,;:?")), False
@@ -163,6 +172,8 @@ def _is_secret(
     value = data[start:end].decode("utf-8", "replace")
     if place["tag"] is not None and not _is_element(data, place, end):
         return False
+    if place["cell"] is not None and not _is_cell(data, value, end):
+        return False
     is_chinese = not place["name"].isascii()
     if place["beside"] is not None:
         return is_chinese and is_random(value, least=6)
@@ -171,6 +182,8 @@ def _is_secret(
             return False
         before = lower[max(0, place.start() - 16) : place.start()]
         return _NO_SECRET_BEFORE.search(before) is None
+    if place["cell"] is not None:
+        return is_password(value, quoted=False, sure=False)
     if is_chinese and value.isdigit():
         return not is_placeholder(value)
     return is_password(value, quoted=quoted, sure=_is_sure(data, place, end, quoted=quoted))
@@ -180,6 +193,20 @@ def _is_element(data: bytes, place: re.Match[bytes], end: int) -> bool:
     """``<password>…</password>``"""
     before = data[max(0, place.start() - 48) : place.start()]
     return data[end : end + 2] == b"</" and _TAG.search(before) is not None
+
+
+_CELL_ENDS: Final = re.compile(rb"[`\"']?[ \t]{0,200}+(?:\||[\r\n]|\Z)")
+_LETTER: Final = re.compile(r"[A-Za-z]")
+_LEAST_IN_CELL: Final = 6
+
+
+def _is_cell(data: bytes, value: str, end: int) -> bool:
+    """``| password | … |``: all of a cell. Tables about passwords hold figures and dates too."""
+    return (
+        len(value) >= _LEAST_IN_CELL
+        and _LETTER.search(value) is not None
+        and _CELL_ENDS.match(data, end) is not None
+    )
 
 
 def _is_sure(data: bytes, place: re.Match[bytes], end: int, *, quoted: bool) -> bool:

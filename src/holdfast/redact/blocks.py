@@ -16,6 +16,7 @@ from typing import Final, NamedTuple
 from holdfast.redact.found import Found, encoded
 from holdfast.redact.values import (
     is_card_number,
+    is_pass_phrase,
     is_password,
     is_placeholder,
     is_random,
@@ -44,7 +45,8 @@ def find_blocks(data: bytes, lower: bytes) -> Iterator[Found]:
 # ── private keys ────────────────────────────────────────────────────────────────────────────
 
 _KEY_START: Final = re.compile(
-    rb"-----BEGIN ((?:[A-Z0-9]{1,12} ){0,4}PRIVATE KEY)(?: BLOCK)?-----|Private-Lines: \d{1,3}"
+    rb"-----BEGIN ((?:[A-Z0-9]{1,12} ){0,4}PRIVATE KEY)(?: BLOCK)?-----(?!\s{0,8}-----)"
+    rb"|Private-Lines: \d{1,3}"
 )
 _KEY_LINES: Final = re.compile(rb"(?:[\s\\nr\"',+>|]{0,8}[A-Za-z0-9+/=]{16,}){1,2000}+")
 _KEY_BODY: Final = re.compile(rb"[A-Za-z0-9+/]{16}")
@@ -120,6 +122,10 @@ def _is_flag_value(value: bytes) -> bool:
     return is_password(text, quoted=False, sure=False)
 
 
+def _is_phrase(value: bytes) -> bool:
+    return is_pass_phrase(value.decode("utf-8", "replace"))
+
+
 def _is_seed(value: bytes) -> bool:
     return is_seed_phrase(re.findall(r"[a-z]+", value.decode()))
 
@@ -182,7 +188,7 @@ _LINES: Final = (
     _Line(
         "password",
         encoded("--"),
-        rb"(?:[a-z]{1,16}+-){0,3}(?:password|passwd|pass|pw|token|secret|api-?key|secret-key)"
+        rb"(?<!---)(?!-)(?:[a-z]{1,16}+-){0,3}(?:password|passwd|pass|pw|token|secret|api-?key|secret-key)"
         rb"[ \t]{1,3}(?P<value>(?![-$<\"'{%\[])[!-~]{4,400}+)",
         _is_flag_value,
     ),
@@ -197,6 +203,29 @@ _LINES: Final = (
         encoded("sshpass -p|sshpass -p ", between="|"),
         rb"[\"']?(?P<value>[^\s\"']{4,200}+)",
         _is_no_placeholder,
+    ),
+    _Line(
+        "password",
+        encoded("mysql mariadb"),
+        rb"[a-z]{0,12}+[ \t]{1,3}(?:[^\s|;&]{1,40}+[ \t]{1,3}){0,8}?-p"
+        rb"(?=[a-z_.-]{0,40}+[^a-z_.\s-])(?![0-9]{1,5}+(?:\s|\Z))"  # -P3306 is a port
+        rb"(?P<value>[^\s\"'$<-][!-~]{3,200}+)",
+        _is_flag_value,
+    ),
+    _Line(
+        "password",  # of a .pgpass: host:port:database:user:password
+        encoded(":54 :64 :*"),
+        rb"(?:[0-9]{2})?:[a-z0-9_.*-]{1,64}+:[a-z0-9_.*@-]{1,64}+:(?P<value>[^\s:]{4,200}+)",
+        _is_flag_value,
+    ),
+    _Line(
+        "pass phrase",
+        encoded("passphrase|pass phrase|pass-phrase", between="|"),
+        rb"(?: (?:for|of|to) [^\n\r:=.]{1,40}?)?(?:[*_\"']{0,3}[ \t]{0,3}[:=][*_ \t]{0,3}"
+        rb"|[ \t](?:is|was)[ \t]{1,3}(?:now |still |simply )?:?[ \t]{0,2})[\"'`]?"
+        rb"(?P<value>(?:[a-z]{3,12}+[ -]){3,7}+[a-z]{3,12}+)"
+        rb"(?=[\"'`]?(?:[.,;!?)\r\n]|\xe3\x80\x82|\Z))",
+        _is_phrase,
     ),
     _Line(
         "password",

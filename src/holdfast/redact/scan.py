@@ -7,13 +7,14 @@ microseconds. Proven by ``tests/foundation/test_redact.py``.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Final
 
 from holdfast.redact.assigned import find_assigned
 from holdfast.redact.blocks import digits_of, find_blocks, has_card_digits
 from holdfast.redact.found import Found, encoded
+from holdfast.redact.hidden import Plain
 from holdfast.redact.tokens import RUN, classes_of, find_tokens
 from holdfast.types import Json
 
@@ -37,17 +38,44 @@ class Secret:
 
 def has_secret(text: str) -> bool:
     """Whether there is anything to redact."""
-    data = text.encode("utf-8", "surrogatepass")
-    return next(_find(data), None) is not None
+    return _is_any_in(text) or (Plain.differs(text) and _is_any_in(Plain(text).text))
+
+
+def _is_any_in(text: str) -> bool:
+    return next(_find(text.encode("utf-8", "surrogatepass")), None) is not None
 
 
 def find_secrets(text: str) -> tuple[Secret, ...]:
-    """The secrets of a text, in order; they do not overlap."""
+    """The secrets of a text, in order; they do not overlap.
+
+    A token with hidden characters in it is still one to whoever copies it; and what a hidden
+    character parts may be two. So both are looked at, the text and the text without them.
+    """
+    found = _secrets_of(text)
+    if not Plain.differs(text):
+        return found
+    plain = Plain(text)
+    more = []
+    for each in _secrets_of(plain.text):
+        start, end = plain.span(each.start, each.end)
+        more.append(replace(each, start=start, end=end))
+    return _together(found, more)
+
+
+def _secrets_of(text: str) -> tuple[Secret, ...]:
     data = text.encode("utf-8", "surrogatepass")
     merged = _merged(_find(data))
     if len(data) == len(text):
         return tuple(Secret(kind=f.kind, start=f.start, end=f.end, shown=f.shown) for f in merged)
     return tuple(_in_characters(data, merged))
+
+
+def _together(found: Sequence[Secret], more: Sequence[Secret]) -> tuple[Secret, ...]:
+    both = (Found(each.kind, each.start, each.end, each.shown) for each in (*more, *found))
+    return tuple(
+        Secret(kind=each.kind, start=each.start, end=each.end, shown=each.shown)
+        for each in _merged(both)
+    )
 
 
 def redact(text: str) -> str:
@@ -126,6 +154,10 @@ def _may_hold(data: bytes, lower: bytes, classes: bytes) -> bool:
         return True
     if b":" in data and (b"pw:" in lower or b" -u" in lower):
         return True
+    if b":54" in data or b":64" in data or b":*:" in data:  # the port in a .pgpass
+        return True
+    if b" -p" in lower and (b"mysql" in lower or b"mariadb" in lower):
+        return True
     if (b"@" in data and b"://" in data) or (b"'" in data and b"by '" in lower):
         return True
     digits = digits_of(data)
@@ -150,7 +182,7 @@ def _blank(match: re.Match[bytes]) -> bytes:
     return b"\0" * len(match[0])
 
 
-def _merged(found: Iterator[Found]) -> list[Found]:
+def _merged(found: Iterable[Found]) -> list[Found]:
     """In order, without overlaps. Of two that overlap the one that names itself gives the name."""
     merged: list[Found] = []
     for each in sorted(found, key=lambda found: (found.start, -found.end)):

@@ -11,7 +11,14 @@ from collections import Counter
 from math import log2
 from typing import Final
 
-__all__ = ["is_card_number", "is_password", "is_placeholder", "is_random", "is_seed_phrase"]
+__all__ = [
+    "is_card_number",
+    "is_pass_phrase",
+    "is_password",
+    "is_placeholder",
+    "is_random",
+    "is_seed_phrase",
+]
 
 
 def _words(text: str) -> frozenset[str]:
@@ -109,21 +116,29 @@ def is_password(value: str, *, quoted: bool, sure: bool) -> bool:
     """Whether this would be typed as a password.
 
     ``sure`` when the place leaves no doubt (``PASSWORD=…``): there a plain word counts too.
+    What costs least is asked first: hostile texts have a value at every word.
     """
-    if not 4 <= len(value) <= 200 or is_placeholder(value) or _PATH.fullmatch(value):
+    if not 4 <= len(value) <= 200:
         return False
-    if not value.isascii() and not any(char.isdigit() for char in value):
+    has_digit = _DIGIT.search(value) is not None
+    if not has_digit and not value.isascii():
         return False  # a label in another language
     if " " in value.strip():
-        return quoted and _is_spaced_password(value)
-    if _ABOUT_SECRETS.search(value) and not (sure and any(char.isdigit() for char in value)):
+        return quoted and _is_spaced_password(value) and not _holds_a_place(value)
+    if _ABOUT_SECRETS.search(value) and not (sure and has_digit):
         return False
-    if not quoted and _DOTTED.fullmatch(value):
+    is_plain = not has_digit and _SIGN.search(value.rstrip(".,;:!?")) is None
+    if is_plain and not (sure and (quoted or _IDENTIFIER.fullmatch(value) is not None)):
         return False
-    has_sign = any(not char.isalnum() and char not in "_-." for char in value.rstrip(".,;:!?"))
-    if any(char.isdigit() for char in value) or has_sign:
-        return True
-    return sure and (quoted or _IDENTIFIER.fullmatch(value) is not None)
+    return (quoted or _DOTTED.fullmatch(value) is None) and not _holds_a_place(value)
+
+
+def _holds_a_place(value: str) -> bool:
+    return is_placeholder(value) or _PATH.fullmatch(value) is not None
+
+
+_DIGIT: Final = re.compile(r"\d")
+_SIGN: Final = re.compile(r"[^\w.-]")  # the underscore is a letter there
 
 
 def _is_spaced_password(value: str) -> bool:
@@ -135,6 +150,19 @@ def _is_spaced_password(value: str) -> bool:
         return False
     plain = sum(_WORDS.fullmatch(word) is not None for word in words)
     return plain < len(words) <= 8 if len(words) != 4 else True
+
+
+_IN_SENTENCES: Final = _STOP_WORDS | _words(
+    "with without about into this that they them you must should can could will would may have had "
+    "does did stored saved kept written required needed asked ask use used using made generated "
+    "very too only also again now then than more most all any each every same still longer shorter"
+)
+
+
+def is_pass_phrase(value: str) -> bool:
+    """Four words or more that make no sentence: ``correct horse battery staple``."""
+    words = re.split(r"[ -]", value)
+    return len({*words}) >= 4 and not any(word.casefold() in _IN_SENTENCES for word in words)
 
 
 def is_card_number(digits: str) -> bool:

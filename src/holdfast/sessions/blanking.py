@@ -24,7 +24,7 @@ from holdfast.sessions.records import Record
 from holdfast.sessions.shapes import references
 from holdfast.types import GENESIS, Entry, Json
 
-__all__ = ["FORMAT_WORDS", "Blanking", "erased_name", "stone_without"]
+__all__ = ["FORMAT_WORDS", "Blanking", "erased_name", "json_without", "stone_without"]
 
 
 def _words(text: str) -> frozenset[str]:
@@ -68,6 +68,27 @@ def erased_name(match: Match, name: str) -> str:
     if not count:
         return name
     return erased if len(erased) <= 64 else match.erased_name(match.normal[0])[0][:64]
+
+
+def json_without(match: Match, written: str) -> str:
+    """A text that is JSON without the text, and JSON still; ``{}`` if nothing else will do.
+
+    What stands there is what was said: not the escapes, numbers and quotes of the spelling.
+    """
+    if not match.is_in_json(written):
+        return written
+    try:
+        value = json.loads(written)
+    except ValueError:
+        return match.erased_string(written)[0]  # never was JSON
+    except RecursionError:
+        return "{}"
+    changed, count = match.erased_json(value)
+    try:
+        new = json.dumps(changed, ensure_ascii=False, allow_nan=False) if count else written
+    except (ValueError, RecursionError):
+        return "{}"
+    return "{}" if match.is_in_json(new) else new
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -141,25 +162,35 @@ class Blanking:
         )
 
     def _with_new_names(self, data: Mapping[str, Json]) -> tuple[Mapping[str, Json], int]:
-        """Names must stay names: of the session a fork came from, of the tools that were called."""
+        """Names must stay names: of the session a fork came from, of tools and their calls; and
+        the arguments of a call must stay JSON."""
         count = 0
         session = data.get("session")
         if isinstance(session, str) and (new := erased_name(self.match, session)) != session:
             data, count = {**data, "session": new}, 1
         parts = data.get("parts")
         if isinstance(parts, list):
-            renamed = [self._with_tool_name(part) for part in parts]
-            if changed := sum(one is not two for one, two in zip(parts, renamed, strict=True)):
+            renamed = [self._called(part) for part in parts]
+            if changed := sum(one != two for one, two in zip(parts, renamed, strict=True)):
                 data, count = {**data, "parts": renamed}, count + changed
         return data, count
 
-    def _with_tool_name(self, part: Json) -> Json:
-        if not isinstance(part, Mapping) or part.get("type") != "tool_call":
+    def _called(self, part: Json) -> Json:
+        if not isinstance(part, Mapping) or part.get("type") not in {"tool_call", "tool_result"}:
             return part
-        name = part.get("name")
-        if isinstance(name, str) and (new := erased_name(self.match, name)) != name:
-            return {**part, "name": new}
-        return part
+        is_call = part["type"] == "tool_call"
+        new = dict(part)
+        name, arguments, call = part.get("name"), part.get("arguments"), part.get("call_id")
+        if is_call and isinstance(name, str):
+            new["name"] = erased_name(self.match, name)
+        if is_call and isinstance(arguments, str):
+            new["arguments"] = json_without(self.match, arguments)
+        if is_call:
+            call = part.get("id")
+        key = "id" if is_call else "call_id"
+        if isinstance(call, str) and not self._keeps(key, call, "message"):
+            new[key] = self.match.erased_name(call)[0]
+        return new
 
     def _with_new_payloads(self, data: Mapping[str, Json], *, all_gone: bool) -> Mapping[str, Json]:
         named = references(data)

@@ -15,7 +15,7 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Final, TypeAlias
@@ -24,9 +24,9 @@ from holdfast.disk import Directory, FileLock
 from holdfast.errors import NotFound, SessionGone
 from holdfast.matching import Match
 from holdfast.sessions.artifacts import reference_ids
-from holdfast.sessions.blanking import Blanking, erased_name, stone_without
+from holdfast.sessions.blanking import Blanking, erased_name, json_without, stone_without
 from holdfast.sessions.quarantine import Quarantine
-from holdfast.sessions.records import Damage, Record, encode
+from holdfast.sessions.records import Damage, Record, encode, scan
 from holdfast.sessions.state import State
 from holdfast.sessions.store import Store
 from holdfast.sessions.transcript import Transcript
@@ -74,10 +74,7 @@ class SessionErasure:
 
     def erase(self, match: Match, *, dry_run: bool = False) -> Erased:
         """Take the text out of everything; of entries in ``match.ids`` whatever was said."""
-        with (
-            FileLock(self._locks, "sessions.lock").hold(),
-            FileLock(self._locks, "artifacts.lock").hold(),
-        ):
+        with self._held(dry_run=dry_run):
             payloads = self._payloads(match, dry_run=dry_run)
             entries: list[str] = []
             files: list[str] = [f"artifacts/{name}" for name in payloads.texts]
@@ -102,12 +99,17 @@ class SessionErasure:
             remaining=tuple(remaining),
         )
 
+    @contextmanager
+    def _held(self, *, dry_run: bool = False) -> Iterator[None]:
+        """Nobody else changes which sessions there are; who only looks leaves no lock either."""
+        with ExitStack() as held:
+            for name in () if dry_run else ("sessions.lock", "artifacts.lock"):
+                held.enter_context(FileLock(self._locks, name).hold())
+            yield
+
     def erase_in(self, session: str, match: Match) -> int:
         """Take the text out of one session; how many entries held it. Others keep theirs."""
-        with (
-            FileLock(self._locks, "sessions.lock").hold(),
-            FileLock(self._locks, "artifacts.lock").hold(),
-        ):
+        with self._held():
             named = self._store.open(session).artifact_names()
             payloads = self._payloads(match, dry_run=False, among=named)
             held = self._erase_transcript(session, match, payloads, dry_run=False)
@@ -153,13 +155,22 @@ class SessionErasure:
             if not _may_hold(transcript, match, payloads, name):
                 return work.held
             if dry_run:
-                transcript.state()  # sets damage aside and is told of it, as ever
-                work.look(transcript)
+                work.look(self._lines(name))
             elif transcript.rewrite(work):
                 self._quarantine_of(name).rewrite(work.moved)
         finally:
             transcript.close()
         return work.held
+
+    def entries(self, session: str) -> list[Entry]:
+        """The intact entries of a session, read without a trace: damage stays where it is."""
+        return [each.entry() for each in self._lines(session) if isinstance(each, Record)]
+
+    def _lines(self, session: str) -> list[Record | Damage]:
+        data = self._folder.read(session + _ENDING)
+        if data is None:
+            raise SessionGone(f"Session {session!r} is gone.")
+        return list(scan(lambda start, length: data[start : start + length], 0, len(data)))
 
     def _blanking(
         self, match: Match, session: str, entries: Sequence[Entry | Record], payloads: _Payloads
@@ -280,12 +291,17 @@ class _Rewriting:
         self._offsets: dict[tuple[int, str], int] = {}
         self.held = _Held([])
 
-    def look(self, transcript: Transcript) -> None:
+    def look(self, found: list[Record | Damage]) -> None:
         """Only find out what held it."""
-        entries = transcript.entries()
-        blanking = self._room._blanking(self._match, self._name, entries, self._payloads)
-        self._judge_ids(entries)
-        self.held.entries = [entry.id for entry in entries if blanking.holds(entry)]
+        records = [each for each in found if isinstance(each, Record)]
+        blanking = self._room._blanking(self._match, self._name, records, self._payloads)
+        self._judge_ids(records)
+        for record in records:
+            if self._holds(blanking, record, record.entry()):
+                self.held.entries.append(record.id)
+        for each in found:
+            if isinstance(each, Damage) and self._match.is_in_bytes(each.data):
+                self.held.damages += 1
 
     def __call__(self, found: list[Record | Damage]) -> list[bytes] | None:
         records = [each for each in found if isinstance(each, Record)]
@@ -308,17 +324,19 @@ class _Rewriting:
         return written if self.held.entries or self.held.damages else None
 
     def _blank(self, blanking: Blanking, record: Record, entry: Entry) -> Entry:
-        if entry.type == "unreadable" != record.type:
-            if not self._match.is_in_bytes(record.line):
-                return entry
-            self.held.entries.append(record.id)
-            return blanking.unreadable(record)
-        if not blanking.holds(entry):
+        if not self._holds(blanking, record, entry):
             return entry
-        self.held.entries.append(entry.id)
+        self.held.entries.append(record.id)
+        if _is_unreadable(record, entry):
+            return blanking.unreadable(record)
         if entry.id in blanking.whole:
             self._payloads.dropped.update(reference_ids(entry.data))
         return blanking.blank(entry)
+
+    def _holds(self, blanking: Blanking, record: Record, entry: Entry) -> bool:
+        if _is_unreadable(record, entry):
+            return self._match.is_in_bytes(record.line)
+        return blanking.holds(entry)
 
     def _judge_ids(self, entries: Sequence[Entry | Record]) -> None:
         """An id that a program gave may tell the text, and ids stay; ours tell nothing."""
@@ -342,6 +360,10 @@ class _Rewriting:
         except (ValueError, KeyError, TypeError):
             return line
         return json.dumps(kept, ensure_ascii=False).encode()
+
+
+def _is_unreadable(record: Record, entry: Entry) -> bool:
+    return entry.type == "unreadable" != record.type
 
 
 def _told_by_ids(name: str) -> Remaining:
@@ -376,8 +398,24 @@ def _text_without(match: Match, data: bytes) -> str | None:
         text = data.decode("utf-8", "surrogatepass")
     except UnicodeDecodeError:
         return None
-    text, _ = match.erased(text)
-    return None if match.is_in_bytes(text.encode("utf-8", "surrogatepass")) else text
+    erased, _ = match.erased(text)
+    if not _is_same_json(match, text, erased):  # it may be the arguments of a call
+        erased = json_without(match, text)
+    return None if match.is_in_bytes(erased.encode("utf-8", "surrogatepass")) else erased
+
+
+def _is_same_json(match: Match, before: str, after: str) -> bool:
+    """Whether a text that is JSON still is, and says what is left of it; true for any other."""
+    if before.lstrip()[:1] not in ("{", "["):
+        return True
+    try:
+        value = json.loads(before)
+    except (ValueError, RecursionError):
+        return True
+    try:
+        return bool(json.loads(after) == match.erased_json(value)[0])
+    except (ValueError, RecursionError):
+        return False
 
 
 def _quarantined_without(match: Match, line: bytes) -> bytes | None:

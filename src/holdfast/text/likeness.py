@@ -11,13 +11,15 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
-from typing import Final
+from typing import Final, Literal
 
 from holdfast.text.characters import normalise, strip_hidden
 from holdfast.text.likeness_words import (
+    ANY_DAY,
+    ANY_YEAR,
     CHINESE_DATES,
     CHINESE_DENIALS,
     CHINESE_FILLERS,
@@ -26,6 +28,7 @@ from holdfast.text.likeness_words import (
     CONTRACTIONS,
     DATE_WORDS,
     DENIALS,
+    LEFT_OUT,
     NUMBER_WORDS,
     OPENERS,
     STOP_WORDS,
@@ -41,6 +44,7 @@ __all__ = [
     "says_no_more",
     "similarity",
     "terms",
+    "true_within",
 ]
 
 
@@ -103,17 +107,26 @@ def similarity(a: str, b: str) -> float:
 
 
 def says_no_more(new: str, known: str) -> bool:
-    """Whether every word of ``new`` that counts stands in ``known``, in the same order.
+    """Whether the two have the same words that count, as they are written, in the same order.
 
-    Then nothing is lost if ``new`` is not written.
+    Then nothing is lost if ``new`` is not written. A part of ``known`` is not enough: "he pays"
+    stands in "she doubts that he pays".
     """
-    there = iter(_weighty(known))
-    return all(word in there for word in _weighty(new))
+    return _weighty(new) == _weighty(known)
 
 
-def _weighty(text: str) -> Iterator[str]:
-    for word in terms(CHINESE_FILLERS.sub("", text)):
-        yield from word if _is_caseless(word[0]) else (word,)
+def _weighty(text: str) -> list[str]:
+    """The words as they are, without those that a reader can leave out."""
+    words = _pattern(_WORD).findall(normalise(CHINESE_FILLERS.sub("", text)).replace("’", "'"))
+    return [word for word in words if word not in LEFT_OUT]
+
+
+def true_within(text: str) -> Literal["day", "year"] | None:
+    """The span after which the same words mean another time: "tomorrow", "on 3 May"."""
+    folded = normalise(text)
+    if ANY_DAY.search(folded):
+        return "day"
+    return "year" if ANY_YEAR.search(folded) else None
 
 
 def _is_caseless(char: str) -> bool:
@@ -203,6 +216,7 @@ _DATE: Final = re.compile(
     r"|\d{1,2}(?:st|nd|rd|th)|(?:1[89]|20)\d\d",
     re.IGNORECASE,
 )
+_RAISED: Final = re.compile(r"[\u00aa-\u00ba\u02b0-\u02e4\u1d2c-\u1d6a\u2070-\u209c]")
 _NUMERIC: Final = re.compile(r"[+-]?[$€£¥₹#]?\d")
 _SENTENCE: Final = re.compile(r"[.!?:。！？\n]")
 
@@ -212,24 +226,33 @@ def _read(text: str) -> _Found:
 
 
 def _read_now(text: str) -> _Found:
-    text = unicodedata.normalize("NFKC", strip_hidden(text)[0]).replace("’", "'")
+    raised = _RAISED.sub(_written_out, strip_hidden(text)[0])
+    text = unicodedata.normalize("NFKC", raised).replace("’", "'")
     text = _THOUSANDS.sub("", text)
     found = _Found()
     found.identifiers += _CODE.findall(text)
-    found.names += [next(filter(None, groups)).casefold() for groups in _QUOTED.findall(text)]
+    found.names += [next(filter(None, groups)) for groups in _QUOTED.findall(text)]
     found.turns += _SIGNS.findall(text)
     caseless = _pattern(f"[{_CASELESS}]+").findall(text)
-    done, opens = 0, True
+    done, opens, counted = 0, True, False
     for piece in _pattern(f"[^{_SEPARATORS}{_CASELESS}]+").finditer(text):
         opens = opens or _SENTENCE.search(text, done, piece.start()) is not None
         bare = piece[0].strip("'.:`‘^")
         if bare:
+            if counted and bare.isalpha() and not bare.islower():
+                found.turns.append(bare)  # 5 mW or 5 MW
             _judge(found, bare, opens=opens, foreign=bool(caseless))
-            opens = piece[0].endswith((".", ":"))
+            opens, counted = piece[0].endswith((".", ":")), bare[-1].isdigit()
         done = piece.end()
     if caseless:
         _read_caseless(found, text, "".join(caseless))
     return found
+
+
+def _written_out(found: re.Match[str]) -> str:
+    """2⁵ as 2^5: it is not 25."""
+    kind = unicodedata.decomposition(found[0])
+    return {"<super>": "^", "<sub>": "_"}.get(kind.partition(" ")[0], "") + found[0]
 
 
 def _read_caseless(found: _Found, text: str, letters: str) -> None:
@@ -243,12 +266,10 @@ def _read_caseless(found: _Found, text: str, letters: str) -> None:
 def _judge(found: _Found, piece: str, *, opens: bool, foreign: bool) -> None:
     """Sort one word, number or identifier into what it marks."""
     if any(map(str.isdigit, piece)):
-        folded = piece.casefold()
         if _DATE.fullmatch(piece):
-            found.dates.append(folded)
-        (found.numbers if _NUMERIC.match(piece) else found.identifiers).append(
-            folded if _NUMERIC.match(piece) else piece
-        )
+            piece = piece.casefold()
+            found.dates.append(piece)
+        (found.numbers if _NUMERIC.match(piece) else found.identifiers).append(piece)
     elif piece.startswith("@"):
         found.names.append(piece[1:].casefold())
     elif _IDENTIFIER.match(piece):
@@ -274,6 +295,8 @@ def _judge_word(found: _Found, word: str, *, opens: bool) -> None:
             found.numbers.append(known)
         elif single in TURNING_WORDS or part in TURNING_WORDS:
             found.turns.append(single if single in TURNING_WORDS else part)
+            if word.isupper() and len(word) > 1:
+                found.names.append(part)  # IT is not it, nor is the US us
         elif word[:1].isupper() and not (opens and part in OPENERS):
             found.names.append(part)
         elif TURNING_PREFIX.match(part):

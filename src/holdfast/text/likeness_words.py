@@ -10,6 +10,8 @@ import re
 from typing import Final
 
 __all__ = [
+    "ANY_DAY",
+    "ANY_YEAR",
     "CHINESE_DATES",
     "CHINESE_DENIALS",
     "CHINESE_FILLERS",
@@ -18,6 +20,7 @@ __all__ = [
     "CONTRACTIONS",
     "DATE_WORDS",
     "DENIALS",
+    "LEFT_OUT",
     "NUMBER_WORDS",
     "OPENERS",
     "STOP_WORDS",
@@ -40,6 +43,9 @@ STOP_WORDS: Final = _words(
     "our mine yours hers theirs ours do does did have has had having will would shall can could",
     "should may might must about into than then so too very just also s t d ll ve re m",
 )
+
+# What a reader can leave out and loses nothing. Not here: "has", for who has a dog is none.
+LEFT_OUT: Final = _words("a an the is are am be that those these also very really please so")
 
 # Not here: what a reader can leave out ("a", "the", "is", "that", "also", "very", "please").
 TURNING_WORDS: Final = _words(
@@ -189,10 +195,41 @@ OPENERS: Final = _words(
     "database",
 )
 
+# ── words whose meaning depends on the day they are said ─────────────────────────────────────
+
+_DAYS: Final = "(?:mon|tues|wednes|thurs|fri|satur|sun)day"
+_MONTHS: Final = (
+    "january|february|march|april|may|june|july|august|september|october|november|december|"
+    "jan|feb|mar|apr|jun|jul|aug|sept?|oct|nov|dec"
+)
+_SPANS: Final = (
+    "second|minute|hour|day|night|morning|afternoon|evening|week|weekend|fortnight|month|quarter|"
+    "year|semester|spring|summer|autumn|fall|winter"
+)
+_FEW: Final = r"(?:\d{1,4}|an?|two|three|four|five|six|seven|eight|nine|ten|a few|a couple of)"
+ANY_DAY: Final = re.compile(
+    r"\b(?:today|tomorrow|yesterday|tonight|ago|soon|recently|lately)\b"
+    r"|\b(?:this|next|last|past|coming|previous|following) (?:\w{1,12} )?"
+    rf"(?:{_SPANS}|{_DAYS}|time|one)s?\b"
+    rf"|\b(?:in|within) {_FEW} (?:{_SPANS})s?\b"
+    rf"|(?<!every )(?<!each )\b{_DAYS}\b"
+    r"|大?(?:前|昨|今|明|后)(?:天|日|年|早|晚|晨|夜)|去年|刚刚|刚才|最近|马上|待会|一会儿"
+    r"|(?:上|下|本|这)(?:个|一)?(?:周|星期|礼拜|月|季度|半年|次|学期)"
+    r"|(?:[0-9]|[一二三四五六七八九十两几半])个?(?:天|日|周|星期|礼拜|月|年|小时|钟头|分钟)之?以?(?:前|后|内)"
+    r"|(?<!每)(?<!每个)(?:周|星期|礼拜)[一二三四五六日天末]"
+)
+# A day or a month without its year.
+ANY_YEAR: Final = re.compile(
+    rf"\b(?:{_MONTHS})\b(?! (?:\d{{1,2}}(?:st|nd|rd|th)?,? )?\d{{4}}\b)"
+    r"|(?<![年0-9])(?:[0-9]{1,2}|[一二三四五六七八九十]{1,3})月"
+)
+
 # ── Chinese ─────────────────────────────────────────────────────────────────────────────────
 
 # A Chinese statement is compared by all its characters but these, which only colour it.
-CHINESE_FILLERS: Final = re.compile("[的吧呢啊哦嗯呀嘛啦噢喔唉哎很挺]|非常|真的|十分|请")
+CHINESE_FILLERS: Final = re.compile(
+    r"的(?=[\u4e00-\u9fff])|[啊哦嗯呀啦噢喔唉哎]|(?:很|挺|非常|真的|十分)(?!可能|有可能)"
+)
 
 CHINESE_DENIALS: Final = re.compile(
     "不(?!过|仅|但|只|管|论|断)|没|未(?!来)|勿|莫(?!名)|无(?!论|锡|线)|别(?!人|墅|名|处|扭)|非(?!常|洲)"

@@ -1,7 +1,9 @@
 """The whole home in one verified file, and back.
 
     backup       make, verify, restore
-    backupfile   the format: manifest, seal, names and sizes that may be
+    backupfile   the format: manifest, seal, sizes that may be
+    names        which files a backup holds, and which it never does
+    inuse        whether somebody uses a home that is to be moved aside
 
 Promise: see ``backup``.
 """

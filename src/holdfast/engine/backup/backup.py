@@ -1,22 +1,22 @@
 """A whole home in one file, and a home made of such a file.
 
 The file is an ordinary zip: a manifest with the size and SHA-256 of every file, the files
-under ``home/``, and a checksum of all its bytes in the comment at its end. Left out are what
-can be derived (``.index``), locks, half-written files, and ``server.token``, which a restored
-home makes anew.
+under ``home/``, and a checksum of all its bytes in the comment at its end. ``names`` says what is
+left out: what can be derived, locks, half-written files, programs for git, and ``server.token``,
+which a restored home makes anew.
 
 Promises, proven by ``tests/engine/test_backup.py``: a backup can be made while others write
 (a transcript is taken up to its last whole line, and before the payloads it refers to), and
 is read back before it is called made; a changed byte is noticed; a file that is not wholly
-what its manifest says is refused before anything is written; no name in it leads out of the
-home; a home that holds something is only moved aside, never overwritten.
+what its manifest says, or has what no backup holds, is refused before anything is written; no
+name in it leads out of the home; a home that holds something is only moved aside, never
+overwritten, and not while others are seen to use it.
 """
 
 from __future__ import annotations
 
 import json
 import os
-import re
 import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -24,7 +24,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path
-from typing import BinaryIO, Final
+from typing import BinaryIO
 
 from holdfast._version import __version__
 from holdfast.disk import SYSTEM, Directory, new_file
@@ -44,6 +44,14 @@ from holdfast.engine.backup.backupfile import (
     pieces,
     sealed,
 )
+from holdfast.engine.backup.inuse import refuse_if_in_use
+from holdfast.engine.backup.names import (
+    LEFT_OUT,
+    git_settings,
+    is_git_config,
+    is_left_out,
+    odd_name,
+)
 from holdfast.engine.clock import SystemClock
 from holdfast.errors import HoldfastError, NotFound, StorageError, UsageError
 from holdfast.ports import Clock
@@ -61,22 +69,18 @@ __all__ = [
 Progress = Callable[[int, int], None]
 """Told how many bytes are done, and of how many."""
 
-_LEFT_OUT: Final = ("server.token", ".index/", "locks", "temporary files")
-_SKIPPED: Final = re.compile(
-    r"(?:.*/)?(?:\.index|locks)(?:/.*)?|(?:.*/)?\.tmp-[^/]*|(?:.*/)?[^/]*\.lock|server\.token"
-)
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BackupMade:
-    """``skipped`` are links and other things that are no files of ours; they were left out."""
+    """``skipped`` are links and other things that are no files of ours, and files whose names
+    would not show as they are; they were left out."""
 
     file: Path
     files: int
     bytes: int
     sha256: str
     skipped: tuple[str, ...] = ()
-    left_out: tuple[str, ...] = _LEFT_OUT
+    left_out: tuple[str, ...] = LEFT_OUT
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -147,7 +151,7 @@ def _silent(done: int, total: int) -> None:
 def _kept(home: Directory) -> Iterator[tuple[str, int]]:
     """The files that belong into a backup."""
     for path, kind, size in home.walk():
-        if kind == "file" and _SKIPPED.fullmatch(path) is None:
+        if kind == "file" and not is_left_out(path) and odd_name(path) is None:
             yield path, size
 
 
@@ -168,11 +172,11 @@ class _Writing:
         taken = set(logs)
         skipped = []
         for path, kind, _ in home.walk():
-            if path in taken or _SKIPPED.fullmatch(path) is not None:
+            if path in taken or kind == "folder" or is_left_out(path):
                 continue
-            if kind == "file":
+            if kind == "file" and odd_name(path) is None:
                 self._file(home, path, packed)
-            elif kind != "folder":
+            else:
                 skipped.append(path)
         return skipped
 
@@ -192,6 +196,8 @@ class _Writing:
                 content = pieces(source, _whole_lines(source))
             elif path.endswith(".md"):
                 content = iter([_one_moment(folder, name)])
+            elif is_git_config(path):
+                content = iter([git_settings(source.read(PIECE))])
             else:
                 content = pieces(source, os.fstat(source.fileno()).st_size)
             self._entry(path, content, packed)
@@ -216,7 +222,7 @@ class _Writing:
             "format": FORMAT,
             "holdfast": __version__,
             "made_at": self._at.isoformat(),
-            "left_out": list(_LEFT_OUT),
+            "left_out": list(LEFT_OUT),
             "files": [each._asdict() for each in self.listed],
         }
         info = zipfile.ZipInfo(MANIFEST, date_time=self._at.timetuple()[:6])
@@ -284,28 +290,20 @@ def restore_backup(
 ) -> Restored:
     """Make ``home`` what the backup says. Nothing is written before all of it was checked.
 
-    A home that holds something is refused; with ``replace`` it is moved aside.
+    A home that holds something is refused; with ``replace`` it is moved aside. Stop the programs
+    that use it first: one that has it open would go on writing into what was moved aside. Those
+    that can be seen to are named, and nothing is changed.
 
     Raises:
+        NotFound: there is no such file.
         StorageError: the backup is damaged, or the disk refuses. The home is as it was.
+        Locked: another process uses the home.
         UsageError: the home is not empty.
     """
     home = Path(os.path.realpath(home))
     file = Path(os.path.realpath(file))
-    is_taken = home.exists() and (not home.is_dir() or any(home.iterdir()))
-    if is_taken and not replace:
-        raise UsageError(
-            f"{str(home)!r} is not empty; a restore does not mix with what is there.",
-            hint="Move it aside with: holdfast backup restore FILE --replace",
-        )
-    if is_taken and not home.is_dir():
-        raise UsageError(f"{str(home)!r} is a file; a home is a folder.", hint="Name another one.")
-    if file.is_relative_to(home):
-        raise UsageError(
-            f"{str(file)!r} is inside of the home it would replace.",
-            hint="Move it elsewhere first.",
-        )
     with opened(file) as source:
+        is_taken = _is_taken(home, file, replace=replace)
         checked = check(source, file)
         size = sum(each.size for each in checked.listed)
         at = (clock or SystemClock()).now().astimezone(UTC).strftime("%Y%m%dT%H%M%SZ")
@@ -319,7 +317,7 @@ def restore_backup(
         try:
             with zipfile.ZipFile(source) as packed:
                 _unpack(packed, checked, parent.child(staging), file, progress or _silent)
-            aside = _moved_aside(parent, home.name, at) if is_taken else None
+            aside = _moved_aside(parent, home, at) if is_taken else None
             parent.rename(staging, home.name)  # in place of an empty folder, if there is one
         except BaseException:
             with suppress(HoldfastError):
@@ -334,6 +332,27 @@ def restore_backup(
         made_at=checked.made_at,
         moved_to=parent.path / aside if aside is not None else None,
     )
+
+
+def _is_taken(home: Path, file: Path, *, replace: bool) -> bool:
+    """Whether something must be moved aside first; refused if it may not be."""
+    if home.exists() and not home.is_dir():
+        raise UsageError(f"{str(home)!r} is a file; a home is a folder.", hint="Name another one.")
+    is_taken = home.exists() and any(home.iterdir())
+    if is_taken and not replace:
+        raise UsageError(
+            f"{str(home)!r} is not empty; a restore does not mix with what is there.",
+            hint="Stop the programs that use it, then move it aside with: holdfast backup restore "
+            "FILE --replace --yes",
+        )
+    if file.is_relative_to(home):
+        raise UsageError(
+            f"{str(file)!r} is inside of the home it would replace.",
+            hint="Move it elsewhere first.",
+        )
+    if is_taken:
+        refuse_if_in_use(Directory.open(home))
+    return is_taken
 
 
 def _parent_of(home: Path) -> Directory:
@@ -391,7 +410,9 @@ def _write(folder: Directory, name: str, content: Iterator[bytes], size: int) ->
         target.close()
 
 
-def _moved_aside(parent: Directory, name: str, at: str) -> str:
+def _moved_aside(parent: Directory, home: Path, at: str) -> str:
+    refuse_if_in_use(Directory.open(home))  # again: unpacking may have taken long
+    name = home.name
     aside = f"{name}.before-restore-{at}"
     taken = set(parent.names())
     number = 2

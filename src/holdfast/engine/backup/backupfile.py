@@ -21,6 +21,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import BinaryIO, Final, NamedTuple
 
+from holdfast.engine.backup.names import git_settings, is_git_config, is_left_out, odd_name
 from holdfast.errors import NotFound, PolicyRefused, StorageError
 from holdfast.types import Json
 
@@ -111,8 +112,7 @@ def check(source: BinaryIO, file: Path) -> Checked:
         with zipfile.ZipFile(source) as packed:
             listed, made_at = _check_list(packed, file)
             for each in listed:
-                for _ in contents(packed, each, file):
-                    pass
+                _check_contents(packed, each, file)
     except (zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError, KeyError) as error:
         raise damaged(file, str(error) or type(error).__name__) from error
     except (NotImplementedError, RuntimeError, TypeError, AttributeError) as error:
@@ -182,11 +182,20 @@ def _check_entry(info: zipfile.ZipInfo, listed: Listed, file: Path) -> None:
 
 
 def _check_name(path: str, file: Path) -> None:
-    is_bad = (
-        any(part in ("", ".", "..") for part in path.split("/")) or "\\" in path or "\0" in path
-    )
-    if is_bad or len(path.encode("utf-8", "surrogateescape")) > 4000:
-        raise _refused(file, path, "is no name inside of a home")
+    if problem := odd_name(path):
+        raise _refused(file, path, problem)
+    if is_left_out(path):
+        raise _refused(file, path, "is what no backup holds")
+
+
+def _check_contents(packed: zipfile.ZipFile, listed: Listed, file: Path) -> None:
+    if not is_git_config(listed.path):
+        for _ in contents(packed, listed, file):
+            pass
+        return
+    data = b"".join(contents(packed, listed, file)) if listed.size <= PIECE else b"["
+    if git_settings(data) != data:
+        raise _refused(file, listed.path, "would let git run programs")
 
 
 def _check_no_file_is_a_folder(paths: list[str], file: Path) -> None:

@@ -4,8 +4,10 @@ A target is an id that exists (of a memory line or a task, ``session#entry``, an
 text, which is matched to the letter, whatever its case and spelling. Near matches are listed and
 never touched.
 
-Promise: without ``erase`` only memory lines move, and can be restored; with it nothing of the
-text is left below the home, or what is left is named (``tests/engine/test_erase.py``).
+Promise: without ``erase`` only memory lines move, those that were listed and no others, and can
+be restored; with it nothing of the text is left below the home, or what is left is named
+(``tests/engine/test_erase.py``). No words of a line are shown to whom it is not for
+(``tests/memory/test_forgetting.py``).
 """
 
 from __future__ import annotations
@@ -13,7 +15,7 @@ from __future__ import annotations
 import re
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from typing import Final, Literal
@@ -21,14 +23,19 @@ from typing import Final, Literal
 from holdfast.engine.erase.order import Erasing, Found, Place, places_of
 from holdfast.engine.erase.receipts import write_receipt
 from holdfast.engine.rooms import Rooms
-from holdfast.errors import HoldfastError, UsageError
+from holdfast.errors import HoldfastError, NotFound, UsageError
 from holdfast.events import MemoryErased, MemoryForgotten
+from holdfast.markdown import split_lines
 from holdfast.matching import Match
+from holdfast.memory.facts.identity import told_apart
+from holdfast.memory.forgetting import Archive, Record
+from holdfast.memory.forgetting import Item as Movable
 from holdfast.memory.tasks.record import parse as parse_task
 from holdfast.memory.workspace import Workspace
 from holdfast.ports import Erasable
-from holdfast.retain import line_id
+from holdfast.retain import RetainLine, line_id
 from holdfast.retain.documents import Located, lines
+from holdfast.scope import may_read_here
 from holdfast.sessions.shapes import message_of
 from holdfast.text import normalise, one_line
 from holdfast.types import Citation, Erased, Json, Remaining
@@ -38,7 +45,9 @@ __all__ = ["Forgotten", "Item", "forget"]
 ItemKind = Literal["line", "entries", "file"]
 _AN_ID: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]{3,63}")
 _LONG_ENOUGH: Final = 12
-"""Characters of an entry that is erased by its id, from which its text is erased elsewhere too."""
+"""Characters of a line that is erased by its id, from which its text is erased elsewhere too."""
+_LONG_ENTRY: Final = 60
+"""The same of an entry: stock phrases of a conversation stay where others said them."""
 _SHOWN: Final = 160
 _MOST_NEAR: Final = 20
 
@@ -117,10 +126,11 @@ def forget(
     if not targets:
         raise UsageError("Say what to forget.", hint='holdfast forget "the text" --dry-run')
     places = places_of(rooms)
-    wanted = _resolve(rooms, places, targets)
+    wanted = _resolve(rooms, places, targets, erase=erase)
     match = Match(wanted.texts, rooms.ids.new(rooms.clock.now()), ids=wanted.ids)
     if not erase:
-        return _archive(rooms, match, dry_run=dry_run)
+        return _archive(rooms, match, wanted.named, dry_run=dry_run)
+    unseen = _unseen(rooms, places)
     erasing = Erasing(rooms, match, places, extra)
     found = erasing.find() if dry_run else erasing.run()
     seconds = time.monotonic() - started
@@ -145,9 +155,9 @@ def forget(
         )
     base = rooms.base.path.relative_to(rooms.home.path)
     return Forgotten(
-        items=tuple(_items(found)),
+        items=tuple(_items(found, unseen)),
         near=tuple(_near(rooms, match, f"{base.as_posix()}/")),
-        is_erased=not dry_run,
+        is_erased=not dry_run and found.spans > 0,
         is_dry_run=dry_run,
         receipt=match.receipt if path is not None else None,
         receipt_path=path,
@@ -165,15 +175,19 @@ def forget(
 class _Wanted:
     texts: list[str] = field(default_factory=list)
     ids: set[str] = field(default_factory=set)
+    named: set[str] = field(default_factory=set)
+    """Ids of memories and tasks, also those that a line goes by because another has its own."""
 
 
-def _resolve(rooms: Rooms, places: Sequence[Place], targets: Sequence[str]) -> _Wanted:
+def _resolve(
+    rooms: Rooms, places: Sequence[Place], targets: Sequence[str], *, erase: bool
+) -> _Wanted:
     wanted = _Wanted()
     for target in targets:
         is_id = (
             _is_entry(places, target, wanted)
             or _is_artifact(places, target, wanted)
-            or _is_memory(rooms, places, target, wanted)
+            or _is_memory(rooms, places, target, wanted, erase=erase)
         )
         if not is_id:
             wanted.texts.append(target)
@@ -184,10 +198,11 @@ def _is_entry(places: Sequence[Place], target: str, wanted: _Wanted) -> bool:
     cited = Citation.parse(target)
     if cited is None or cited.entry is None:
         return False
-    is_found = False
+    is_found = is_session = False
     for place in places:
-        if place.store is None:
+        if place.store is None or cited.source not in place.store.names():
             continue
+        is_session = True
         with suppress(HoldfastError):
             transcript = place.store.open(cited.source)
             entry = place.store.whole(transcript.find(cited.entry), strict=False)
@@ -195,8 +210,13 @@ def _is_entry(places: Sequence[Place], target: str, wanted: _Wanted) -> bool:
             wanted.ids.add(target)
             is_found = True
             message = message_of(entry)
-            if message is not None and len(normalise(message.text)) >= _LONG_ENOUGH:
+            if message is not None and len(normalise(message.text)) >= _LONG_ENTRY:
                 wanted.texts.append(message.text)
+    if not is_found and is_session and _AN_ID.fullmatch(cited.entry):
+        raise NotFound(
+            f"Session {cited.source!r} has no entry {cited.entry!r}.",
+            hint=f"See its entries: holdfast sessions show {cited.source}",
+        )
     return is_found
 
 
@@ -212,22 +232,52 @@ def _is_artifact(places: Sequence[Place], target: str, wanted: _Wanted) -> bool:
     return bool(found)
 
 
-def _is_memory(rooms: Rooms, places: Sequence[Place], target: str, wanted: _Wanted) -> bool:
+def _is_memory(
+    rooms: Rooms, places: Sequence[Place], target: str, wanted: _Wanted, *, erase: bool
+) -> bool:
     if not _AN_ID.fullmatch(target):
         return False
-    is_found = False
     for place in places:
-        for path, text, found in _memory_lines(rooms, place, archive=True):
-            if found is None:
-                if _is_task(path) and parse_task(text, path).id == target:
-                    is_found = True
-                    wanted.ids.add(target)
-            elif line_id(found.line) == target:
-                is_found = True
+        named = [*_named(rooms, place)]
+        is_shared = any(line_id(line) == target != id for id, line in named)
+        for id, line in named:
+            if id != target:
+                continue
+            wanted.named.add(target)
+            if is_long := len(normalise(line.text)) >= _LONG_ENOUGH:
+                wanted.texts.append(line.text)
+            if line_id(line) == target and not is_shared:
                 wanted.ids.add(target)
-                if len(normalise(found.line.text)) >= _LONG_ENOUGH:
-                    wanted.texts.append(found.line.text)
-    return is_found
+            elif erase and not is_long:
+                raise _shared(target)
+        for path, text, found in _memory_lines(rooms, place, archive=True):
+            if found is None and _is_task(path) and parse_task(text, path).id == target:
+                wanted.named.add(target)
+                wanted.ids.add(target)
+    return target in wanted.named
+
+
+def _shared(id: str) -> UsageError:
+    """To erase by id is to erase every line that has it, also the one that says other words."""
+    return UsageError(
+        f"{id!r} means one of several lines with the same id, and its words are few.",
+        hint="Erase them by their text, or take the id out of the comment of one line.",
+    )
+
+
+def _named(rooms: Rooms, place: Place) -> Iterator[tuple[str, RetainLine]]:
+    """The lines of a place that the speaker may name, each with the id it goes by."""
+    pages: dict[bool, list[RetainLine]] = {False: [], True: []}
+    for path, _, found in _memory_lines(rooms, place, archive=True):
+        if found is not None and (_is_owner(rooms) or may_read_here(rooms.scope, found.line)):
+            pages[path.startswith("archive/")].append(found.line)
+    lines = [*pages[False], *pages[True]]
+    return zip(told_apart((line_id(line), line) for line in lines), lines, strict=True)
+
+
+def _is_owner(rooms: Rooms) -> bool:
+    """Whose all folders are: nothing in them is for others only."""
+    return rooms.scope.user is None and rooms.scope.chat is None
 
 
 def _is_task(path: str) -> bool:
@@ -249,12 +299,25 @@ def _memory_lines(
 # ── to be shown ─────────────────────────────────────────────────────────────────────────────
 
 
-def _items(found: Found) -> Iterator[Item]:
+def _unseen(rooms: Rooms, places: Sequence[Place]) -> frozenset[str]:
+    """What of the lines that go is not to be shown to the speaker: they are for somebody else."""
+    if _is_owner(rooms):
+        return frozenset()
+    return frozenset(
+        one_line(raw.partition("<!-- hf ")[0].strip(), _SHOWN)
+        for place in places
+        for _, text, found in _memory_lines(rooms, place, archive=True)
+        if found is not None and not may_read_here(rooms.scope, found.line)
+        for raw in split_lines(text)[found.number - 1 : found.span.end]
+    )
+
+
+def _items(found: Found, unseen: frozenset[str] = frozenset()) -> Iterator[Item]:
     for line in found.lines:
         yield Item(
             kind="line",
             where=f"{line.path}#L{line.number}",
-            text=line.text,
+            text="" if line.text in unseen else line.text,
             what="goes" if line.goes else "marked",
         )
     sessions = Counter(each.rpartition("#")[0] for each in dict.fromkeys(found.entries))
@@ -273,7 +336,9 @@ def _near(rooms: Rooms, match: Match, prefix: str = "") -> Iterator[Item]:
     place = Place(path="", base=rooms.base, store=None)
     shown = 0
     for path, _, found in _memory_lines(rooms, place):
-        if found is None or not match.is_near(found.line.text):
+        if found is None or not may_read_here(rooms.scope, found.line):
+            continue
+        if not match.is_near(found.line.text):
             continue
         shown += 1
         if shown > _MOST_NEAR:
@@ -286,36 +351,40 @@ def _near(rooms: Rooms, match: Match, prefix: str = "") -> Iterator[Item]:
 # ── without erasing ─────────────────────────────────────────────────────────────────────────
 
 
-def _archive(rooms: Rooms, match: Match, *, dry_run: bool) -> Forgotten:
+def _archive(rooms: Rooms, match: Match, named: Collection[str], *, dry_run: bool) -> Forgotten:
     """Move the lines that hold the text to the archive; what was said stays."""
-    place = Place(path="", base=rooms.base, store=None)
-    items: list[Item] = []
-    ids: list[str] = []
-    for path, text, found in _memory_lines(rooms, place):
-        if found is None:
-            task = parse_task(text, path) if _is_task(path) else None
-            if task is not None and (task.id in match.ids or match.is_in(task.title)):
-                ids.append(task.id)
-                shown = one_line(task.title, _SHOWN)
-                items.append(Item(kind="file", where=path, text=shown, what="archived"))
-        elif not _is_task(path) and _is_meant(match, found):
-            ids.append(line_id(found.line))
-            shown = one_line(found.line.text, _SHOWN)
-            where = f"{path}#L{found.number}"
-            items.append(Item(kind="line", where=where, text=shown, what="archived"))
+    archive = _archive_of(rooms, Workspace(rooms.base, clock=rooms.clock, ids=rooms.ids))
+    meant = archive.whole(
+        [item for item in archive.items() if item.id in named or match.is_in(_said(item))]
+    )
     operation = None
-    if ids and not dry_run:
-        operation = rooms.memory.archive.move(ids, why="forget")
-        rooms.tell(MemoryForgotten, items=len(ids), reason="asked")
+    if meant and not dry_run:
+        operation = _archive_of(rooms, rooms.memory.workspace).move(meant, why="forget")
+        rooms.tell(MemoryForgotten, items=len(meant), reason="asked")
     return Forgotten(
-        items=tuple(items),
+        items=tuple(map(_archived, meant)),
         near=tuple(_near(rooms, match)),
         is_dry_run=dry_run,
         operation=operation,
-        spans=len(ids),
+        spans=len(meant),
     )
 
 
-def _is_meant(match: Match, found: Located) -> bool:
-    said = f"{found.line.entity or ''} {found.line.text}"
-    return line_id(found.line) in match.ids or match.is_in(said)
+def _archive_of(rooms: Rooms, workspace: Workspace) -> Archive:
+    language = rooms.settings.memory.language
+    return Archive(workspace, now=rooms.clock.now, reader=rooms.scope, language=language)
+
+
+def _said(item: Movable) -> str:
+    if isinstance(item, Record):
+        return item.task.title
+    return f"{item.line.entity or ''} {item.line.text}"
+
+
+def _archived(item: Movable) -> Item:
+    if isinstance(item, Record):
+        shown = one_line(item.task.title, _SHOWN)
+        return Item(kind="file", where=item.path, text=shown, what="archived")
+    shown = one_line(item.line.text, _SHOWN)
+    where = f"{item.path}#L{item.number}"
+    return Item(kind="line", where=where, text=shown, what="archived")

@@ -31,7 +31,14 @@ from holdfast.engine.erase.rederiving import LineDerivation, rederived
 from holdfast.engine.rooms import Rooms
 from holdfast.errors import HoldfastError, NotFound, StorageError
 from holdfast.matching import Match
-from holdfast.memory.erasure import FOLDERS, Line, MemoryErasure
+from holdfast.memory.erasure import (
+    FOLDERS,
+    Line,
+    MemoryErasure,
+    memory_files,
+    others_words,
+    slugs_of,
+)
 from holdfast.memory.workspace import Workspace
 from holdfast.memory.workspace.paths import TOP_FILES
 from holdfast.memory.workspace.versions import Versions
@@ -144,7 +151,7 @@ class Erasing:
         self, rooms: Rooms, match: Match, places: Sequence[Place], extra: Sequence[Erasable] = ()
     ) -> None:
         self._rooms = rooms
-        self._match = match
+        self._match = _with_names(match, places)
         self._places = places
         self._extra = extra
         self._is_owner = rooms.scope.user is None and rooms.scope.chat is None
@@ -153,6 +160,8 @@ class Erasing:
         self._old_history: set[str] = set()
         """Places whose git history has to go."""
         self._new_names: dict[str, str] = {}
+        self._moved: dict[str, str] = {}
+        """Files of memory that have another name now, or none."""
 
     # ── the order ───────────────────────────────────────────────────────────────────────────
 
@@ -182,6 +191,14 @@ class Erasing:
         if not found.remaining:
             for place in self._places:
                 self._end(place)
+        if found.spans:
+            self._rooms.memory.audit.record(
+                "erase",
+                agent=self._rooms.scope.agent,
+                operation=self._match.receipt,
+                spans=found.spans,
+                remaining=len(found.remaining),
+            )
         return found
 
     def _round(self, found: Found, *, dry_run: bool) -> None:
@@ -189,14 +206,21 @@ class Erasing:
         for place in self._places:
             held, room = self._in_sessions(place)
             found.entries += [f"{place.path}/sessions/{each}" for each in held.entries]
+            derive = LineDerivation(
+                self._match.mark,
+                partial(self._blanked, room),
+                partial(self._before_and_after, place, room),
+            )
             memory = MemoryErasure(
                 place.base,
                 sources=frozenset(held.entries),
                 names=room.renamed if room is not None else {},
-                derive=LineDerivation(self._match.mark, partial(self._blanked, place, room)),
+                derive=derive,
+                tells=derive.tells,
             )
             found.add(place.path, memory.erase(self._match, dry_run=dry_run))
             found.lines += [_under(place, line) for line in memory.lines]
+            self._moved |= memory.moved
             if not dry_run and room is not None:
                 held = room.erase(self._match)
                 self._new_names |= room.renamed
@@ -224,16 +248,25 @@ class Erasing:
         return room.erase(self._match, dry_run=True), room
 
     def _blanked(
-        self, place: Place, room: SessionErasure | None, session: str, ids: Collection[str]
+        self, room: SessionErasure | None, session: str, ids: Collection[str]
     ) -> list[Entry] | None:
-        if room is None or place.store is None:
+        if room is None:
             return None
         with suppress(HoldfastError):
-            transcript = place.store.open(session)
-            entries = [entry for entry in transcript.entries() if entry.id in ids]
-            transcript.close()
+            entries = [entry for entry in room.entries(session) if entry.id in ids]
             return room.blanked(self._match, session, entries)
         return None
+
+    def _before_and_after(
+        self, place: Place, room: SessionErasure | None, session: str
+    ) -> list[tuple[Entry, Entry]]:
+        if room is None or place.store is None:
+            return []
+        with suppress(HoldfastError):
+            entries = room.entries(session)
+            before = [place.store.whole(entry, strict=False) for entry in entries]
+            return list(zip(before, room.blanked(self._match, session, entries), strict=True))
+        return []
 
     def _tell_new_names(self, place: Place, room: SessionErasure) -> None:
         if place.base.path == self._rooms.base.path:
@@ -265,7 +298,10 @@ class Erasing:
     def _reports(self, found: Found, *, dry_run: bool) -> None:
         """Events tell names of sessions; those of others are not this speaker's to change."""
         whose = None if self._is_owner else self._new_names
-        if count := erase_events(self._rooms.home, self._match, whose, dry_run=dry_run):
+        count = erase_events(
+            self._rooms.home, self._match, whose, dry_run=dry_run, moved=self._moved
+        )
+        if count:
             found.add("", Erased(store="events", spans=count, files=(EVENTS,)))
         for place in self._places:
             if place.has_journal:
@@ -320,9 +356,14 @@ class Erasing:
             return []
         real = self._still_held()
         if strict := [text for text in self._match.normal if not may_be_format(text)]:
-            certain = scan_bytes(self._root, Match(strict, self._match.receipt))
+            mine = Match(strict, self._match.receipt)
+            certain = scan_bytes(self._root, mine)
             told = {each.path for each in found.remaining}
-            real |= {path for path in self._paths(certain) if path not in told}
+            real |= {
+                path
+                for path in self._paths(certain)
+                if path not in told and not self._is_only_ours(path, mine)
+            }
         left = []
         for path in self._paths(scanned):
             place, inner = self._place_of(path)
@@ -334,6 +375,21 @@ class Erasing:
             elif path in real and self._reason(path, is_named=path in scanned.named) is None:
                 left.append(path)
         return left
+
+    def _is_only_ours(self, path: str, match: Match) -> bool:
+        """Whether the text stands in a page of memory only where the page speaks of itself."""
+        place, inner = self._place_of(path)
+        if place is None or not inner.endswith((".md", ".md.diff")):
+            return False
+        name = inner.rpartition("/")[2]
+        if match.is_in(name):
+            return False
+        try:
+            data = (self._rooms.home.path / path).read_bytes()
+        except OSError:
+            return False
+        said = others_words(data, is_diff=inner.endswith(".diff"))
+        return not match.is_in_bytes(said.encode("utf-8", "surrogateescape"))
 
     def _paths(self, scanned: Scanned) -> list[str]:
         return [self._prefix + each for each in dict.fromkeys((*scanned.held, *scanned.named))]
@@ -427,6 +483,27 @@ _BEING_WRITTEN: Final = (
     "Wait a minute, and erase again.",
 )
 _NOT_OURS: Final = ("It is no file of Holdfast.", "Look at it, and change or remove it yourself.")
+
+
+def _with_names(match: Match, places: Sequence[Place]) -> Match:
+    """The texts, and the names that files and sessions have from them: they are told elsewhere.
+
+    Where an earlier erasure did not come to its end, the names may have been changed already.
+    """
+    if not match.normal:
+        return match
+    made = {slug for text in match.normal for slug in slugs_of(text)}
+    found = {slug for place in places for slug in made if _BEGUN in _in_journal(place)}
+    for place in places:
+        names = [path.rpartition("/")[2].removesuffix(".md") for path in memory_files(place.base)]
+        names += place.store.names() if place.store is not None else []
+        found |= {slug for slug in made for name in names if f"-{slug}-" in f"-{name.casefold()}-"}
+    return match.also(sorted(found)) if found else match
+
+
+def _in_journal(place: Place) -> list[str]:
+    has_journal = place.has_journal
+    return place.base.child(".journal", create=False).names() if has_journal else []
 
 
 def _under(place: Place, line: Line) -> Line:

@@ -18,6 +18,7 @@ from functools import cache
 from typing import Final
 
 from holdfast.disk import Directory
+from holdfast.engine.eventlog import EVENTS, locked_events
 from holdfast.events import Event
 from holdfast.matching import Match
 from holdfast.retain import RetainLine
@@ -27,7 +28,6 @@ from holdfast.types import Erased, Json, Remaining
 
 __all__ = ["EVENTS", "erase_events", "erase_receipts", "may_be_format", "write_receipt"]
 
-EVENTS: Final = "events.jsonl"
 _KEY: Final = ".receipts.key"
 _FOLDER: Final = "receipts"
 _TIME: Final = re.compile(r"\d{4}-\d{2}-\d{2}T[0-9:.+-]{8,24}Z?")
@@ -88,18 +88,37 @@ def _key(home: Directory) -> bytes:
 
 
 def erase_events(
-    home: Directory, match: Match, sessions: Collection[str] | None, *, dry_run: bool
+    home: Directory,
+    match: Match,
+    sessions: Collection[str] | None,
+    *,
+    dry_run: bool,
+    moved: Mapping[str, str] | None = None,
 ) -> int:
     """Take the text out of the log of events; how many lines held it.
 
-    ``sessions``: only what was told of these is changed.
+    ``sessions``: only what was told of these is changed. ``moved``: files that have another name
+    now, or none.
     """
-    lines = (home.read(EVENTS) or b"").split(b"\n")
-    new = [_report_without(match, line, sessions) for line in lines]
-    changed = sum(one != two for one, two in zip(lines, new, strict=True))
-    if changed and not dry_run:
-        home.replace(EVENTS, b"\n".join(new))
-    return changed
+
+    def change(data: bytes) -> tuple[bytes, int]:
+        lines = data.split(b"\n")
+        new = [_report_without(match, line, sessions, moved or {}) for line in lines]
+        changed = sum(one != two for one, two in zip(lines, new, strict=True))
+        return b"\n".join(new), changed
+
+    data = home.read(EVENTS) or b""
+    known = data[: data.rfind(b"\n") + 1]
+    new, changed = change(known)
+    if not changed or dry_run:
+        return changed + change(data[len(known) :])[1]
+    with locked_events(home) as file:  # only as long as it takes to read what came meanwhile
+        size = file.size()
+        if file.read(0, len(known)) != known:
+            known, new, changed = b"", b"", 0
+        rest, more = change(file.read(len(known), size))
+        home.replace(EVENTS, new + rest)
+    return changed + more
 
 
 def erase_receipts(journal: Directory, match: Match, *, dry_run: bool) -> Erased:
@@ -116,9 +135,14 @@ def erase_receipts(journal: Directory, match: Match, *, dry_run: bool) -> Erased
     return Erased(store="receipts", spans=len(changed), files=tuple(changed))
 
 
-def _report_without(match: Match, data: bytes, sessions: Collection[str] | None = None) -> bytes:
+def _report_without(
+    match: Match,
+    data: bytes,
+    sessions: Collection[str] | None = None,
+    moved: Mapping[str, str] | None = None,
+) -> bytes:
     """A report in JSON without the text; nothing at all, if it is torn and holds it."""
-    if not match.is_in_bytes(data):
+    if not match.is_in_bytes(data) and not any(each.encode() in data for each in moved or ()):
         return data
     try:
         report = json.loads(data)
@@ -134,6 +158,8 @@ def _report_without(match: Match, data: bytes, sessions: Collection[str] | None 
         key: erased_name(match, value) if key in {"session", "to"} and value else value
         for key, value in report.items()
     }
+    if (path := named.get("path")) is not None and isinstance(path, str):
+        named["path"] = (moved or {}).get(path, path)
     changed, _ = match.erased_json(named, keeps=_keeps)
     if changed == report:
         return data

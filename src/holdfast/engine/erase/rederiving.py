@@ -28,6 +28,8 @@ __all__ = ["LineDerivation", "rederived"]
 
 _SAID: Final = frozenset({"message", "marker", "recall"})
 _MOST_LINES: Final = 40
+_PIECE: Final = 3
+"""Characters of a cut word that tell something."""
 _LABEL: Final = 24
 """Characters: how long what stands before a colon may be to be a label of ours."""
 
@@ -180,6 +182,11 @@ def _stands(line: str, words: set[str], mark: str) -> bool:
     return set(terms(said)) <= words
 
 
+def _is_piece(pieces: set[str], words: set[str]) -> bool:
+    ends = tuple(pieces)
+    return bool(ends) and any(word.startswith(ends) or word.endswith(ends) for word in words)
+
+
 def _extracted(entries: Sequence[Entry]) -> tuple[RetainLine, ...]:
     heard = [
         Heard(entry=entry.id, at=entry.at, message=message)
@@ -197,11 +204,41 @@ class LineDerivation:
     session as an erasure leaves them, or None if there is no such session."""
 
     def __init__(
-        self, mark: str, read: Callable[[str, Collection[str]], Sequence[Entry] | None]
+        self,
+        mark: str,
+        read: Callable[[str, Collection[str]], Sequence[Entry] | None],
+        pairs: Callable[[str], Sequence[tuple[Entry, Entry]]] = lambda session: (),
     ) -> None:
+        """``pairs``: every entry of a session before and after the erasure."""
         self._mark = mark
         self._read = read
+        self._pairs = pairs
+        self._words_in: dict[str, tuple[set[str], set[str]]] = {}
         self._known: dict[tuple[str, ...], tuple[RetainLine, ...]] = {}
+
+    def tells(self, text: str, sources: Sequence[str]) -> bool:
+        """Whether it has a word that these sessions have no more, or a piece of one at a cut.
+
+        For what was cut out of the sources and cut off anywhere. What somebody else wrote there
+        has words of its own, and stays.
+        """
+        said = text.replace(self._mark, " ")
+        cuts = [found for part in said.split("…") if (found := terms(part))]
+        pieces = {each for part in cuts for each in (part[0], part[-1]) if len(each) >= _PIECE}
+        for session in {each.partition("#")[0] for each in sources}:
+            gone, left = self._words_of_session(session)
+            if gone and (not gone.isdisjoint(terms(said)) or _is_piece(pieces - left, gone)):
+                return True
+        return False
+
+    def _words_of_session(self, session: str) -> tuple[set[str], set[str]]:
+        """The words that were said only in what is erased, and those that are left."""
+        if session not in self._words_in:
+            pairs = self._pairs(session)
+            left = _words_of([after for _, after in pairs], self._mark)
+            changed = [before for before, after in pairs if before != after]
+            self._words_in[session] = _words_of(changed, self._mark) - left, left
+        return self._words_in[session]
 
     def __call__(self, line: RetainLine) -> Sequence[RetainLine]:
         if line.sources not in self._known:

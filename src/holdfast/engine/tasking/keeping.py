@@ -258,7 +258,8 @@ class _Keeper:
         if task.is_open or not news or not was_closed_by_rule(task):
             return task
         task = replace(task, status="open", closed=None)
-        return note_reopened(task, self._cite(news[0].entry), news[0].at, self._tasks.zone)
+        cited = self._cite(news[0].entry)
+        return note_reopened(task, cited, news[0].at, self._tasks.zone, self._language(task))
 
     def _updating(self, seen: Sequence[Mark]) -> Callable[[Task], Task]:
         """Note tools, errors and fixes, if there is anything new to note."""
@@ -270,7 +271,7 @@ class _Keeper:
                 return task
             errors = _merged(task.errors, mishaps_in(seen))
             task = replace(task, errors=errors, sources=self._sources(task, worked))
-            return note_progress(task, news, self._tasks.zone)
+            return note_progress(task, news, self._tasks.zone, self._language(task))
 
         return change
 
@@ -292,7 +293,8 @@ class _Keeper:
                 trust=_trust(result, work.marks) if result else task.trust,
                 sources=self._sources(task, (ending.at,)),
             )
-            return note_closed(task, self._cite(ending.at.entry), ending, self._tasks.zone)
+            cited = self._cite(ending.at.entry)
+            return note_closed(task, cited, ending, self._tasks.zone, self._language(task))
 
         return change
 
@@ -315,6 +317,9 @@ class _Keeper:
         return after if changed else None
 
     # ── places ──────────────────────────────────────────────────────────────────────────────
+
+    def _language(self, task: Task) -> str:
+        return self._tasks.language_of(task)
 
     def _cite(self, entry: str) -> str:
         return f"{self._session}#{entry}"

@@ -20,7 +20,6 @@ from holdfast.context.blocks import SYSTEM_ROLES, Block
 from holdfast.importance import is_error
 from holdfast.memory.tasks import Mishap, Task
 from holdfast.memory.tasks.record import as_mishap, tidy_line
-from holdfast.memory.tasks.wording import language_of
 from holdfast.text import cut, cut_tail, shorten
 from holdfast.text.likeness import similarity
 from holdfast.types import Entry, Message, Text, ToolCall, ToolResult
@@ -287,18 +286,24 @@ def _error_in(tail: str, failed: bool | None) -> str | None:
 
 _WORDS: Final = {
     "en": {
-        "calls": "tool calls",
-        "errors": "errors",
-        "last": "last at",
+        "calls": "{calls} tool calls ({tools})",
+        "one call": "1 tool call ({tools})",
+        "errors": ", {errors} errors",
+        "one error": ", 1 error",
+        "last": "; last at {at}",
+        "said": ": {said}",
         "done": "closed: the user said so",
         "failed": "closed as failed: the user gave up",
         "cancelled": "closed as cancelled: the user said so",
         "reopened": "reopened: the work went on",
     },
     "zh": {
-        "calls": "次工具调用",
-        "errors": "次出错",
-        "last": "最后活动",
+        "calls": "{calls} 次工具调用 ({tools})",
+        "one call": "1 次工具调用 ({tools})",
+        "errors": "，{errors} 次出错",
+        "one error": "，1 次出错",
+        "last": "；最后活动 {at}",
+        "said": "：{said}",
         "done": "已关闭：用户确认完成",
         "failed": "以失败关闭：用户放弃",
         "cancelled": "已取消：用户要求",
@@ -306,10 +311,10 @@ _WORDS: Final = {
     },
 }
 _COUNTED: Final = re.compile(
-    r"(?P<day>\d{4}-\d\d-\d\d): (?P<calls>\d{1,9}) (?:tool calls|次工具调用)"
+    r"(?P<day>\d{4}-\d\d-\d\d): (?P<calls>\d{1,9}) (?:tool calls?|次工具调用)"
     r" \((?P<tools>[^()]{0,400})\)"
-    r"(?:, (?P<errors>\d{1,9}) (?:errors|次出错))?"
-    r"(?:; (?:last at|最后活动) \d\d:\d\d(?:: (?P<said>.*))?)?"
+    r"(?:(?:, |，)(?P<errors>\d{1,9}) (?:errors?|次出错))?"
+    r"(?:(?:; |；)(?:last at|最后活动) \d\d:\d\d(?:(?:: |：)(?P<said>.*))?)?"
 )
 _TOOL_COUNT: Final = re.compile(r"([\w.:-]{1,80}) (\d{1,9})")
 _TOOLS_SHOWN: Final = 12
@@ -322,11 +327,7 @@ def _counted(line: str) -> re.Match[str] | None:
     return _COUNTED.fullmatch(line)
 
 
-def _language(task: Task) -> Mapping[str, str]:
-    return _WORDS[language_of(f"{task.title}\n{task.request}")]
-
-
-def note_progress(task: Task, news: Sequence[Mark], zone: tzinfo) -> Task:
+def note_progress(task: Task, news: Sequence[Mark], zone: tzinfo, language: str) -> Task:
     """The task with a line for each day of the news: tools used, errors seen, the last words.
 
     What a tool answers after midnight belongs to the day on which it was asked.
@@ -338,11 +339,11 @@ def note_progress(task: Task, news: Sequence[Mark], zone: tzinfo) -> Task:
             day = mark.at.astimezone(zone).date().isoformat()
         days.setdefault(day, []).append(mark)
     for day, of_day in days.items():
-        task = _noted_day(task, day, of_day, zone)
+        task = _noted_day(task, day, of_day, zone, language)
     return task
 
 
-def _noted_day(task: Task, day: str, news: Sequence[Mark], zone: tzinfo) -> Task:
+def _noted_day(task: Task, day: str, news: Sequence[Mark], zone: tzinfo, language: str) -> Task:
     tools = Counter(
         _NOT_IN_A_NAME.sub("_", cut(call.name, 60)) or "_"
         for mark in news
@@ -362,8 +363,9 @@ def _noted_day(task: Task, day: str, news: Sequence[Mark], zone: tzinfo) -> Task
     said = [mark for mark in news if mark.message.role == "assistant" and mark.text.strip()]
     last = tidy_line(first_sentence(said[-1].text)) if said else ""
     words = shorten(last, _SAID, 0, "…") or (known and known["said"]) or ""
-    at = f"{news[-1].at.astimezone(zone):%H:%M}"
-    line = _day_line(_language(task), f"{day}: {calls}", tools, errors, at, words)
+    line = f"{day}: {_counts(_WORDS[language], calls, tools, errors)}"
+    line += _WORDS[language]["last"].format(at=f"{news[-1].at.astimezone(zone):%H:%M}")
+    line = tidy_line(line + _WORDS[language]["said"].format(said=words) if words else line)
     before, after = task.progress[:place], task.progress[place + 1 :]
     return replace(task, progress=(*before, line, *after))
 
@@ -375,23 +377,21 @@ def _known_count(task: Task, day: str) -> tuple[int, re.Match[str] | None]:
     return len(task.progress), None
 
 
-def _day_line(
-    words: Mapping[str, str], counted: str, tools: Counter[str], errors: int, at: str, said: str
-) -> str:
+def _counts(words: Mapping[str, str], calls: int, tools: Counter[str], errors: int) -> str:
     ordered = sorted(tools.items(), key=lambda each: (-each[1], each[0]))
     shown = ", ".join(f"{name} {count}" for name, count in ordered[:_TOOLS_SHOWN])
-    line = f"{counted} {words['calls']} ({shown})"
-    line += f", {errors} {words['errors']}" if errors else ""
-    line += f"; {words['last']} {at}"
-    return tidy_line(f"{line}: {said}" if said else line)
+    line = words["one call" if calls == 1 else "calls"].format(calls=calls, tools=shown)
+    if errors:
+        line += words["one error" if errors == 1 else "errors"].format(errors=errors)
+    return line
 
 
-def note_closed(task: Task, citation: str, ending: Ending, zone: tzinfo) -> Task:
-    return _noted(task, _language(task)[ending.status], citation, ending.at.at, zone)
+def note_closed(task: Task, citation: str, ending: Ending, zone: tzinfo, language: str) -> Task:
+    return _noted(task, _WORDS[language][ending.status], citation, ending.at.at, zone)
 
 
-def note_reopened(task: Task, citation: str, at: datetime, zone: tzinfo) -> Task:
-    return _noted(task, _language(task)["reopened"], citation, at, zone)
+def note_reopened(task: Task, citation: str, at: datetime, zone: tzinfo, language: str) -> Task:
+    return _noted(task, _WORDS[language]["reopened"], citation, at, zone)
 
 
 def _noted(task: Task, text: str, citation: str, at: datetime, zone: tzinfo) -> Task:

@@ -1,8 +1,10 @@
 """One page of memory without a text: list items go whole, elsewhere a mark stands.
 
 What the hidden comment of a memory line says by itself is not touched: its keys, ids, dates and
-sources. Promise: lines that do not hold the text stay to the byte
-(``tests/memory/test_erasure.py``). Pure.
+sources; nor is what a file of ours says by itself (``own``). In a field of a task record a mark
+stands, so that the record keeps the field.
+
+Promise: lines that do not hold the text stay to the byte (``tests/memory/test_erasure.py``). Pure.
 """
 
 from __future__ import annotations
@@ -10,7 +12,7 @@ from __future__ import annotations
 import json
 import re
 from bisect import bisect_right
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from typing import Final, TypeAlias, get_args
@@ -18,15 +20,21 @@ from typing import Final, TypeAlias, get_args
 from holdfast import markdown
 from holdfast.markdown import split_lines
 from holdfast.matching import Match, Span
+from holdfast.memory.erasure.own import Own, is_task, own_parts
+from holdfast.memory.tasks.layout import Section, lay_out
 from holdfast.retain import RetainLine, Trust, line_id, parse, render
 from holdfast.text import normalise, one_line
 from holdfast.types import Json
 
-__all__ = ["Derive", "Editing", "Line", "Page"]
+__all__ = ["Derive", "Editing", "Line", "Page", "Tells"]
 
 Derive: TypeAlias = Callable[[RetainLine], Sequence[RetainLine]]
 """A line whose sources held the text → the lines that what is left of them still gives. The line
 itself, if it is among them."""
+
+Tells: TypeAlias = Callable[[str, Sequence[str]], bool]
+"""Whether a text has a word, or a piece of one, that was said only in what is erased from the
+sessions of these sources."""
 
 _JOURNAL: Final = ".journal"
 _AS_IT_IS: Final = ("utf-8", "surrogateescape")
@@ -40,6 +48,7 @@ _COMMENT_TIMES: Final = frozenset(
 _COMMENT_KEYS: Final = (
     _COMMENT_IDS | _COMMENT_TIMES | {"trust", "user", "chat", "had_hidden", "from"}
 )
+_SOURCE: Final = re.compile(r"[^\s,，、;；\"'\[\]]{1,300}")
 _CITED: Final = re.compile(r'"([^"#\s]{1,200}#[^"\s]{1,80})"')
 
 
@@ -70,27 +79,35 @@ class Editing:
         names: Mapping[str, str],
         derive: Derive,
         path: str,
+        tells: Tells = lambda text, sources: False,
     ) -> None:
         self._match = match
         self._sources = sources
         self._names = names
         self._derive = derive
         self._path = path
+        self._tells = tells
+        self._is_task = False
         self._lines: list[Line] = []
         self._count = 0
 
     def edit(self, text: str) -> Page:
         before = text
+        self._is_task = is_task(text, self._path)
+        sources = _sources_of(text) if self._is_task and self._sources else []
         if self._match.ids or not self._sources.isdisjoint(_CITED.findall(text)):
             text = self._without_lines(text)
         text = self._with_new_names(text)
         for _ in range(3):  # lines that come together may spell the text once more
-            if not (spans := _spans_in(self._match, text)):
+            spans, own = self._spans_in(text)
+            if not spans:
                 break
-            text = self._without_spans(text, spans)
+            text = self._without_spans(text, spans, own)
         else:
-            if _spans_in(self._match, text):
+            if self._spans_in(text)[0]:
                 text, _ = self._match.erased(text)
+        if not _sessions(sources).isdisjoint(_sessions(self._sources)):
+            text = self._without_pieces(text, sources)
         if text != before:
             self._count = max(1, self._count)
         return Page(after=text.encode(*_AS_IT_IS), count=self._count, lines=self._lines)
@@ -99,7 +116,46 @@ class Editing:
         for old, new in self._names.items():
             for spelling in {old, json.dumps(old)[1:-1]}:
                 text = text.replace(f'"{spelling}#', f'"{new}#')
-        return text
+        return self._with_new_sources(text) if self._is_task else text
+
+    def _with_new_sources(self, text: str) -> str:
+        """The sources of a task, which stand in one field, with the names of their sessions."""
+        layout = lay_out(text)
+        if (field := layout.fields.get("sources")) is None:
+            return text
+        line = layout.source[field.start]
+        head, _, tail = line.rpartition(field.text)
+        new = _SOURCE.sub(lambda found: self._source(found[0]), field.text)
+        return "".join(
+            [*layout.source[: field.start], head + new + tail, *layout.source[field.end :]]
+        )
+
+    def _source(self, cited: str) -> str:
+        session, sign, entry = cited.partition("#")
+        return (self._names.get(session) or self._match.erased_name(session)[0]) + sign + entry
+
+    def _without_pieces(self, text: str, sources: Sequence[str]) -> str:
+        """A record is made of cut pieces of what was said: those that tell something erased go."""
+        layout = lay_out(text)
+        lines = list(layout.source)
+        title = layout.title_at
+        if title is not None and self._tells(title.text, sources):
+            self._tell(title.start + 1, lines[title.start], goes=False)
+            lines[title.start] = f"# {self._match.mark}{_ending(lines[title.start])}"
+        for section in layout.sections:
+            self._mark_quotes(section, sources, lines)
+            for item in section.items:
+                if self._tells(item.text, sources):
+                    self._tell(item.start + 1, lines[item.start], goes=True)
+                    lines[item.start : item.end] = [""] * (item.end - item.start)
+        return "".join(lines)
+
+    def _mark_quotes(self, section: Section, sources: Sequence[str], lines: list[str]) -> None:
+        quoted = [number for quote in section.quotes for number in range(quote.start, quote.end)]
+        for number in quoted:
+            if self._tells(lines[number], sources):
+                self._tell(number + 1, lines[number], goes=False)
+                lines[number] = f"> {self._match.mark}{_ending(lines[number])}"
 
     def _without_lines(self, text: str) -> str:
         """The text without the lines that were asked for by id, or whose sources held it."""
@@ -116,7 +172,7 @@ class Editing:
                 kept.append(raw)
                 continue
             self._tell(number, raw, goes=True)
-            ending = raw[len(raw.rstrip("\r\n")) :]
+            ending = _ending(raw)
             indent = raw[: len(raw) - len(raw.lstrip())]
             for each in instead:
                 if normalise(each.text) not in there:  # two lines may have the same sources
@@ -127,19 +183,30 @@ class Editing:
     def _goes(self, line: RetainLine) -> bool:
         return line_id(line) in self._match.ids or not self._sources.isdisjoint(line.sources)
 
-    def _without_spans(self, text: str, spans: Sequence[Span]) -> str:
+    def _spans_in(self, text: str) -> tuple[list[Span], Own]:
+        """Where the text stands, beside what nobody said."""
+        spans = _spans_in(self._match, text)
+        if not spans:
+            return [], Own()
+        own = own_parts(text, of_task=self._is_task)
+        return [span for span in spans if not _is_inside(span, own.spans)], own
+
+    def _without_spans(self, text: str, spans: Sequence[Span], own: Own) -> str:
         """List items that hold a span go whole; a mark stands for the other spans."""
         source = split_lines(text)
         starts = list(accumulate(map(len, source), initial=0))
         gone: list[Span] = []
         for first, last in _items(text):
             item = Span(starts[first - 1], starts[last])
-            if _overlapping(item, spans):
+            if first - 1 not in own.fields and _overlapping(item, spans):
                 gone.append(item)
                 self._tell(first, source[first - 1], goes=True)
         self._count += len(spans)
         marked = [span for span in spans if not _overlapping(span, gone)]
-        cuts = [(item, "") for item in gone] + [(span, self._match.mark) for span in marked]
+        cuts = [(item, "") for item in gone]
+        for span in marked:
+            in_field = bisect_right(starts, span.start) - 1 in own.fields
+            cuts.append((span, self._match.name_mark if in_field else self._match.mark))
         pieces: list[str] = []
         at = 0
         for (start, end), mark in sorted(cuts):
@@ -155,6 +222,18 @@ class Editing:
         if not self._path.startswith(_JOURNAL) and self._path:
             shown = one_line(raw.partition(_COMMENT)[0].strip(), 160)
             self._lines.append(Line(path=self._path, number=number, text=shown, goes=goes))
+
+
+def _sources_of(task: str) -> list[str]:
+    return _SOURCE.findall(lay_out(task).values.get("sources", ""))
+
+
+def _sessions(sources: Iterable[str]) -> set[str]:
+    return {each.partition("#")[0] for each in sources}
+
+
+def _ending(raw: str) -> str:
+    return raw[len(raw.rstrip("\r\n")) :]
 
 
 def _spans_in(match: Match, text: str) -> list[Span]:

@@ -15,28 +15,31 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from hashlib import sha256
 from typing import Final
 
 from holdfast.disk import Directory, FileLock
-from holdfast.errors import NotFound, StorageError
+from holdfast.errors import NotFound
 from holdfast.markdown import split_lines
 from holdfast.matching import Match
-from holdfast.memory.erasure.blanking import Derive, Editing, Line, Page
+from holdfast.memory.erasure.blanking import Derive, Editing, Line, Page, Tells
+from holdfast.memory.erasure.own import is_task
+from holdfast.memory.erasure.replacing import drop_left_aside, put_in_place
 from holdfast.memory.tasks.record import parse as parse_task
 from holdfast.memory.workspace import merging
 from holdfast.text import one_line, slug, title_slug
 from holdfast.types import Erased, Json, Remaining
 
-__all__ = ["FOLDERS", "Derive", "Line", "MemoryErasure"]
+__all__ = ["FOLDERS", "Derive", "Line", "MemoryErasure", "memory_files", "slugs_of"]
 
 FOLDERS: Final = ("memory", "bank", "tasks", "archive")
 _JOURNAL: Final = ".journal"
 _NOT_OURS: Final = frozenset({"locks", "quarantine", "receipts", "tombstones.jsonl"})
 _PREIMAGES: Final = "preimages"
 _AS_IT_IS: Final = ("utf-8", "surrogateescape")
-_TRIES: Final = 10
 _DATED: Final = re.compile(r"\d{4}-\d{2}-\d{2}-?")
 _LONGEST_STEM: Final = 64
 _JOURNAL_KEYS: Final = frozenset(
@@ -44,6 +47,7 @@ _JOURNAL_KEYS: Final = frozenset(
     | {"undoes", "session", "source", "sources", "file", "lines"}
 )
 _SHORTEST_SLUG: Final = 3
+_SHORTEST_TELLING_SLUG: Final = 6
 
 
 @dataclass(slots=True)
@@ -71,11 +75,15 @@ class MemoryErasure:
         sources: frozenset[str] = frozenset(),
         names: Mapping[str, str] | None = None,
         derive: Derive | None = None,
+        tells: Tells | None = None,
     ) -> None:
         self._base = base
         self._sources = sources
         self._names = dict(names or {})
         self._derive = derive or (lambda line: ())
+        self._tells = tells or (lambda text, sources: False)
+        self.moved: dict[str, str] = {}
+        """The files that got another name, and those that are gone: how reports call them now."""
         self.lines: list[Line] = []
         """What would go, or went, from the memory files: to be shown, never to be kept."""
 
@@ -83,20 +91,34 @@ class MemoryErasure:
         """Take the text out of everything; of ``match.ids`` the whole line or task."""
         done = _Done()
         self.lines = []
-        with FileLock(self._base.child(_JOURNAL).child("locks"), "memory").hold():
-            for folder, path in _files(self._base, ""):
+        self.moved = done.paths
+        with self._held(dry_run=dry_run) as journal:
+            for folder, _ in () if dry_run else _folders(self._base, ""):
+                drop_left_aside(folder)
+            for folder, path in _files(self._base):
                 self._erase_file(match, folder, path, done, dry_run=dry_run)
-            journal = self._base.child(_JOURNAL)
-            for folder, path in _journal_files(journal):
-                self._erase_journal_file(match, folder, path, done, dry_run=dry_run)
-            for name in ("pending.jsonl", "operations.jsonl"):
-                self._erase_log(match, journal, name, done, dry_run=dry_run)
+            if journal is not None:
+                for folder, path in _journal_files(journal):
+                    self._erase_journal_file(match, folder, path, done, dry_run=dry_run)
+                for name in ("pending.jsonl", "operations.jsonl"):
+                    self._erase_log(match, journal, name, done, dry_run=dry_run)
         return Erased(
             store="memory",
             spans=done.spans,
             files=tuple(dict.fromkeys(done.files)),
             remaining=tuple(done.remaining),
         )
+
+    @contextmanager
+    def _held(self, *, dry_run: bool) -> Iterator[Directory | None]:
+        """The journal, while nobody else changes the files; who only looks leaves no lock."""
+        if dry_run:
+            has_one = any(found.name == _JOURNAL for found in self._base.found())
+            yield self._base.child(_JOURNAL, create=False) if has_one else None
+            return
+        journal = self._base.child(_JOURNAL)
+        with FileLock(journal.child("locks"), "memory").hold():
+            yield journal
 
     # ── memory files ────────────────────────────────────────────────────────────────────────
 
@@ -106,24 +128,25 @@ class MemoryErasure:
         # The name first: after a crash its title still tells that it has to go.
         path = self._rename(match, folder, path, done, dry_run=dry_run)
         name = path.rpartition("/")[2]
-        for _ in range(_TRIES):
-            data = folder.read(name)
-            page = None if data is None else self._page(match, data, path)
-            if data is None or page is None:
-                return
-            if not dry_run:
-                if folder.read(name) != data:
-                    continue  # an editor, which knows no lock, saved it this moment
-                self._put(folder, name, page.after)
-            done.files.append(path)
-            done.spans += page.count
-            done.hashes[_digest(data)] = _digest(page.after or b"")
-            self.lines += page.lines
+        data = folder.read(name)
+        page = None if data is None else self._page(match, data, path)
+        if data is None or page is None:
             return
-        raise StorageError(
-            f"{path} changes faster than it can be read: {_TRIES} tries found it changed.",
-            hint="Close the program that keeps writing it, and try again.",
-        )
+        if page.after is None:
+            done.paths[path] = _gone(match, path, done)
+            if not dry_run:
+                folder.remove(name)
+                folder.sync()
+        elif not dry_run:
+            put_in_place(folder, name, data, page.after, partial(self._without, match, path))
+        done.files.append(done.paths.get(path, path))
+        done.spans += page.count
+        done.hashes[_digest(data)] = _digest(page.after or b"")
+        self.lines += page.lines
+
+    def _without(self, match: Match, path: str, data: bytes) -> bytes:
+        page = self._page(match, data, path)
+        return data if page is None else page.after or b""
 
     def _page(self, match: Match, data: bytes, path: str) -> Page | None:
         """The file without the text; None if nothing has to be done about it."""
@@ -132,17 +155,11 @@ class MemoryErasure:
         if match.ids and may_be_task and parse_task(text, path).id in match.ids:
             title = Line(path=path, number=1, text=one_line(text, 120), goes=True)
             return Page(after=None, count=1, lines=[title])
-        page = Editing(match, self._sources, self._names, self._derive, path).edit(text)
+        editing = Editing(match, self._sources, self._names, self._derive, path, self._tells)
+        page = editing.edit(text)
         if page.after == data:
             return None
         return page
-
-    def _put(self, folder: Directory, name: str, after: bytes | None) -> None:
-        if after is None:
-            folder.remove(name)
-            folder.sync()
-        else:
-            folder.replace(name, after)
 
     def _rename(
         self, match: Match, folder: Directory, path: str, done: _Done, *, dry_run: bool
@@ -152,7 +169,8 @@ class MemoryErasure:
         parent, _, name = path.rpartition("/")
         if not parent:
             return path
-        new = _stem_without(match, name.removesuffix(".md"), folder.read(name) or b"")
+        data = folder.read(name) or b""
+        new = _stem_without(match, name.removesuffix(".md"), data, also=self._is_told(path, data))
         if new is None:
             return path
         taken = set(folder.names())
@@ -167,6 +185,14 @@ class MemoryErasure:
             return path
         folder.rename(name, target)
         return f"{parent}/{target}"
+
+    def _is_told(self, path: str, data: bytes) -> bool:
+        """Whether a task has its name from a title that is a piece of what is erased."""
+        text = data.decode(*_AS_IT_IS)
+        if not self._sources or not is_task(text, path):
+            return False
+        task = parse_task(text, path)
+        return self._tells(task.title, task.sources)
 
     # ── the journal ─────────────────────────────────────────────────────────────────────────
 
@@ -234,18 +260,44 @@ class MemoryErasure:
 # ── names ───────────────────────────────────────────────────────────────────────────────────
 
 
-def _stem_without(match: Match, stem: str, data: bytes) -> str | None:
+def _gone(match: Match, path: str, done: _Done) -> str:
+    """How a file that was removed is called from now on."""
+    parent = path.rpartition("/")[0]
+    number, name = 1, f"{parent}/{match.name_mark}.md"
+    while name in done.paths.values():
+        number += 1
+        name = f"{parent}/{match.name_mark}-{number}.md"
+    return name
+
+
+def _stem_without(match: Match, stem: str, data: bytes, *, also: bool = False) -> str | None:
     """Another name for a file whose own tells the text; None if it does not."""
     date = found[0] if (found := _DATED.match(stem)) else ""
     rest = stem[len(date) :]
     if not rest:
         return None
     new, count = match.erased_name(rest)
-    if not count and (_is_slug_of(match, rest) or _titled(match, data, rest)):
-        new, count = match.erased_name(match.normal[0])[0] if match.normal else "", 1
+    if not count and (also or _is_slug_of(match, rest) or _titled(match, data, rest)):
+        new, count = match.name_mark, 1
     if not count or new == rest:
         return None
     return (date + new)[:_LONGEST_STEM] or None
+
+
+def slugs_of(text: str) -> set[str]:
+    """The names that a file or session may have from the text, and that stand for nothing else:
+    several words, not a date."""
+    made = {slug(text), title_slug(text)} - {text}
+    return {
+        each
+        for each in made
+        if "-" in each and len(each) >= _SHORTEST_TELLING_SLUG and any(map(str.isalpha, each))
+    }
+
+
+def memory_files(base: Directory) -> list[str]:
+    """The paths of all memory files of a place, the archive included."""
+    return [path for _, path in _files(base)]
 
 
 def _is_slug_of(match: Match, stem: str) -> bool:
@@ -268,17 +320,24 @@ def _titled(match: Match, data: bytes, stem: str) -> bool:
 # ── files ───────────────────────────────────────────────────────────────────────────────────
 
 
-def _files(base: Directory, path: str) -> Iterator[tuple[Directory, str]]:
+def _files(base: Directory) -> Iterator[tuple[Directory, str]]:
     """The Markdown files of the place, and the folder each is in."""
+    for folder, path in _folders(base, ""):
+        for found in folder.found():
+            if found.kind == "file" and found.name.endswith(".md") and found.is_mine:
+                yield folder, path + found.name
+
+
+def _folders(base: Directory, path: str) -> Iterator[tuple[Directory, str]]:
+    """The folders with files of memory, and the way to each."""
+    yield base, path
     for found in base.found():
-        if found.kind == "file" and found.name.endswith(".md") and found.is_mine:
-            yield base, path + found.name
-        elif found.kind == "folder" and (path or found.name in FOLDERS):
+        if found.kind == "folder" and (path or found.name in FOLDERS):
             try:
                 inner = base.child(found.name, create=False)
             except NotFound:
                 continue
-            yield from _files(inner, f"{path}{found.name}/")
+            yield from _folders(inner, f"{path}{found.name}/")
 
 
 def _journal_files(journal: Directory) -> Iterator[tuple[Directory, str]]:

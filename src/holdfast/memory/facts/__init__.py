@@ -2,6 +2,7 @@
 
     known        what is known in a place, and every change of it
     reading      memory lines of all files, as far as a reader may see them
+    identity     which line an id means, where several have it                       pure
     shapes       Fact, Conflict, Entity, windows of time
     beliefs      evidence and decay                                                  pure
     statements   a line taken apart; scanning and lexicon below it                   pure

@@ -24,6 +24,7 @@ __all__ = [
     "LEAST",
     "MOST",
     "confidence_at",
+    "evidence",
     "moved",
 ]
 
@@ -35,6 +36,19 @@ DEFAULT: Final = 0.7
 LARGEST_STEP: Final = 0.15
 HALF_LIFE: Final = timedelta(days=90)
 _WEIGHTS: Final[dict[Trust, float]] = {"user": 0.6, "agent": 0.3, "tool": 0.15, "import": 0.15}
+
+
+_MOST_SOURCES: Final = 64
+"""Of one line. What it has no room to name could be counted twice, so it does not count."""
+
+
+def evidence(new: RetainLine, known: RetainLine) -> tuple[str, ...] | None:
+    """The sources that a line adds to one that says the same; None if it cites nothing at all."""
+    if not new.sources:
+        return None
+    room = max(0, _MOST_SOURCES - len(known.sources))
+    fresh = dict.fromkeys(each for each in new.sources if each not in known.sources)
+    return tuple(fresh)[:room]
 
 
 def moved(confidence: float, *, supports: bool, trust: Trust = "user") -> float:

@@ -5,8 +5,8 @@
     - W @Peter: Also known as Pete.                 又名, 别名, 也叫 as well
 
 Promise: case, width and hidden characters make no difference; an alias that two go by stands for
-neither; text of tools and imports names nobody (``tests/memory/test_entities.py``). Pages may be
-written by hand.
+neither; a line names somebody only on the word of a person (``tests/memory/test_entities.py``).
+Pages may be written by hand.
 """
 
 from __future__ import annotations
@@ -113,8 +113,8 @@ def _split(written: str) -> list[str]:
 
 
 def _declared(fact: Fact) -> list[str]:
-    """The other names that a line gives to its entity; not on the word of a tool."""
-    if fact.line.entity is None or fact.line.trust in ("tool", "import"):
+    """The other names that a line gives to its entity; only a person can say so."""
+    if fact.line.entity is None or fact.line.trust != "user":
         return []
     sentence = re.split(r"[.。;；!！\n](?:\s|$)", fact.line.text, maxsplit=1)[0]
     found = _KNOWN_AS.match(sentence)

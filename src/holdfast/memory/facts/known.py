@@ -15,10 +15,10 @@ from collections.abc import Callable, Generator, Iterable, Sequence
 from dataclasses import replace
 from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from functools import lru_cache
-from typing import Final
+from typing import Final, get_args
 
 from holdfast.errors import NotFound, UsageError, did_you_mean
-from holdfast.memory.facts.beliefs import EVEN, confidence_at, moved
+from holdfast.memory.facts.beliefs import EVEN, confidence_at, evidence, moved
 from holdfast.memory.facts.conflicts import agree, conflict_id, find
 from holdfast.memory.facts.entities import (
     FOLDER,
@@ -29,6 +29,7 @@ from holdfast.memory.facts.entities import (
     read_page,
     with_alias,
 )
+from holdfast.memory.facts.identity import is_copy
 from holdfast.memory.facts.pairs import about_the_same, agreeing, are_settled, asked, is_update
 from holdfast.memory.facts.reading import Pages, edited
 from holdfast.memory.facts.shapes import (
@@ -42,8 +43,8 @@ from holdfast.memory.facts.shapes import (
 from holdfast.memory.facts.statements import Statement, statement
 from holdfast.memory.workspace import Workspace
 from holdfast.ports import ModelFailure, ModelReply, ModelRequest
-from holdfast.redact import redact
-from holdfast.retain import RetainLine, Trust, line_id, visible_line
+from holdfast.redact import has_secret, redact
+from holdfast.retain import RetainKind, RetainLine, Trust, line_id, visible_line
 from holdfast.text import normalise
 from holdfast.types import Scope
 
@@ -79,11 +80,13 @@ class Facts:
         kind: str | None = None,
         entity: str | None = None,
         trust: str | None = None,
-        as_of: date | datetime | None = None,
+        as_of: date | datetime | str | None = None,
         ended: bool = False,
         text: str | None = None,
     ) -> builtins.list[Fact]:
         """The facts that hold now, or at ``as_of`` (a day: at its end); ``ended``: others too."""
+        _check_one_of("kind", kind, get_args(RetainKind))
+        _check_one_of("trust", trust, get_args(Trust))
         facts, names = self._seen()
         if as_of is not None:
             facts = _once(self._pages.facts(archive=True))
@@ -175,6 +178,8 @@ class Facts:
 
     def add_alias(self, name: str, alias: str) -> Entity:
         """Write on the entity's page that it also goes by ``alias``."""
+        if has_secret(name) or has_secret(alias):
+            raise UsageError("A credential is nobody's name.")
         names = self._seen()[1]
         own, key = names.resolve(name), names.key(name)
         pages = {page.path: names.key(page.name) for page in self._entity_pages()}
@@ -212,13 +217,27 @@ class Facts:
 
         return self._change("confirm", {fact.id: confirmed})[0]
 
-    def support(self, id: str, *, trust: Trust = "user") -> Fact:
-        """The same was said again: an opinion is held more firmly, a fact was seen now."""
+    def support(
+        self, id: str, *, trust: Trust = "user", sources: Sequence[str] | None = None
+    ) -> Fact | None:
+        """The same was said again: an opinion is held more firmly, a fact was seen now.
+
+        ``sources`` are those that the line did not have before it was said again
+        (``beliefs.evidence``); it has them afterwards. Without a new one nothing changes, and
+        None is returned: what is known already is no evidence. None for ``sources`` is that
+        nobody is cited, which counts if a person says so.
+        """
+        if not sources and (sources is not None or trust != "user"):
+            return None
         fact, now = self._open(id), self._now()
 
         def supported(line: RetainLine) -> RetainLine:
-            verified = now if trust == "user" else line.verified
-            return replace(line, verified=verified, confidence=self._step(fact, line, trust))
+            return replace(
+                line,
+                verified=now if trust == "user" else line.verified,
+                confidence=self._step(fact, line, trust),
+                sources=tuple(dict.fromkeys((*line.sources, *(sources or ())))),
+            )
 
         return self._change("support", {fact.id: supported})[0]
 
@@ -290,12 +309,34 @@ class Facts:
     def _change(
         self, what: str, changes: dict[str, Callable[[RetainLine], RetainLine]]
     ) -> builtins.list[Fact]:
-        """Edit every line of these ids, wherever it stands, as one step that can be undone."""
+        """Edit the lines of these ids, wherever they stand, as one step that can be undone."""
         with self._workspace.operation(what, facts=list(changes)):
-            places = {(fact.path, fact.id) for fact in self._pages.facts() if fact.id in changes}
-            for path, id in sorted(places):
-                self._workspace.edit(path, _edit(id, changes[id]))
+            mine: dict[str, list[Fact]] = {}
+            for fact in self._pages.facts():
+                if fact.id in changes:
+                    mine.setdefault(fact.path, []).append(fact)
+            for path in sorted(mine):
+                self._workspace.edit(path, self._editing(mine[path], changes))
         return [self.show(id) for id in changes]
+
+    def _editing(
+        self, facts: Sequence[Fact], changes: dict[str, Callable[[RetainLine], RetainLine]]
+    ) -> Callable[[str | None], str | None]:
+        """The edit of a file in which these facts stand; all other lines stay, also those that
+        have an id of theirs and say something else, or are for somebody else."""
+
+        named = [(line_id(fact.line), fact) for fact in facts]
+
+        def change(line: RetainLine) -> RetainLine:
+            id = line_id(line)
+            for known, fact in named:
+                if known == id and is_copy(line, fact.line) and self._pages.shows(line):
+                    new = changes[fact.id](line)
+                    # An id that another line has too gives way to the one this goes by.
+                    return new if id == fact.id else replace(new, id=fact.id)
+            return line
+
+        return lambda text: None if text is None else edited(text, change)
 
     # ── contradictions ──────────────────────────────────────────────────────────────────────
 
@@ -363,8 +404,13 @@ class Facts:
         An update ends the older fact if the newer line says that it changed and nobody less
         trusted says so; everything else is returned for a person, and nothing is changed.
         """
-        wanted = {line_id(line) for line in new}
         facts, names = self._seen()
+        said = {line_id(line): line for line in new}
+        wanted = {
+            fact.id
+            for fact in facts
+            if (line := said.get(fact.line.id or fact.id)) and is_copy(line, fact.line)
+        }
         facts = self._holding(self._rivals(facts, wanted, names))
         facts.sort(key=lambda fact: fact.id in wanted)
         found = self._conflicts(facts, names, among=wanted)
@@ -395,20 +441,26 @@ class Facts:
         return about_the_same(facts, subjects, wanted)
 
     def _apply(
-        self, updates: Sequence[Conflict], supported: Sequence[tuple[Fact, Trust]]
+        self, updates: Sequence[Conflict], supported: Sequence[tuple[Fact, Fact]]
     ) -> builtins.list[Fact]:
+        raised: dict[str, Fact] = {}
         with self._workspace.operation("observe"):
             for each in updates:
                 self._change("supersede", self._superseding(each.old, each.new))
-            return [self.support(fact.id, trust=trust) for fact, trust in supported]
+            for old, new in supported:
+                known = raised.get(old.id, old)
+                fresh = evidence(new.line, known.line)
+                if fact := self.support(old.id, trust=new.line.trust, sources=fresh):
+                    raised[old.id] = fact
+        return list(raised.values())
 
     def _supported(
         self, facts: Sequence[Fact], wanted: set[str], names: Names
-    ) -> builtins.list[tuple[Fact, Trust]]:
-        """Opinions that a new one repeats in other words."""
+    ) -> builtins.list[tuple[Fact, Fact]]:
+        """Opinions that a new one repeats in other words, each with the new one."""
         beliefs = [(fact, self._statement(fact, names)) for fact in facts if fact.line.kind == "O"]
         return [
-            (old, new.line.trust)
+            (old, new)
             for new, said in beliefs
             if new.id in wanted
             for old, stated in beliefs
@@ -442,9 +494,11 @@ class Facts:
 
     # ── time ────────────────────────────────────────────────────────────────────────────────
 
-    def _moment(self, as_of: date | datetime | None) -> datetime:
+    def _moment(self, as_of: date | datetime | str | None) -> datetime:
         if as_of is None:
             return self._now()
+        if isinstance(as_of, str):
+            as_of = _day(as_of)
         if isinstance(as_of, datetime):
             return starts_at(as_of, self._zone)
         return datetime.combine(as_of, time.max, tzinfo=self._zone)
@@ -460,7 +514,14 @@ def _once(facts: Iterable[Fact]) -> list[Fact]:
     return list({fact.id: fact for fact in reversed(list(facts))}.values())[::-1]
 
 
-def _edit(
-    id: str, change: Callable[[RetainLine], RetainLine]
-) -> Callable[[str | None], str | None]:
-    return lambda text: None if text is None else edited(text, id, change)
+def _check_one_of(name: str, value: str | None, known: Sequence[str]) -> None:
+    if value is not None and value not in known:
+        raise UsageError(f"There is no {name} {value!r}.", hint=f"One of: {', '.join(known)}")
+
+
+def _day(written: str) -> date | datetime:
+    try:
+        is_day = len(written) == len("2025-11-30")
+        return date.fromisoformat(written) if is_day else datetime.fromisoformat(written)
+    except ValueError:
+        raise UsageError(f"{written!r} is no date.", hint="Write it as 2025-11-30.") from None

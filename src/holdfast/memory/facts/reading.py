@@ -9,17 +9,18 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from datetime import date
 from typing import Final
 
 from holdfast.markdown import split_lines
+from holdfast.memory.facts.identity import told_apart
 from holdfast.memory.facts.shapes import Fact
 from holdfast.memory.workspace import Workspace
 from holdfast.retain import RetainLine, line_id
 from holdfast.retain.documents import lines, rewritten
-from holdfast.scope import may_read, narrow, place_of
+from holdfast.scope import may_read_here
 from holdfast.types import Scope
 
 __all__ = ["Pages", "edited"]
@@ -52,12 +53,12 @@ class Pages:
 
     def facts(self, *, archive: bool = False) -> list[Fact]:
         """In the order of the files; what is in the archive comes last."""
-        return [fact for page in self._pages(archive=archive) for fact in page.facts]
+        return _told_apart(self._pages(archive=archive))
 
     def snapshot(self) -> tuple[list[Fact], tuple[bytes, ...]]:
         """The facts outside the archive, and what is the same as long as no file changed."""
         pages = self._pages()
-        return [fact for page in pages for fact in page.facts], tuple(p.hash for p in pages)
+        return _told_apart(pages), tuple(page.hash for page in pages)
 
     def text(self, path: str) -> str:
         return self._workspace.read(path) or ""
@@ -81,7 +82,7 @@ class Pages:
         daily = _DAILY.fullmatch(path)
         day = _day(daily[1]) if daily else None
         for found in lines(text):
-            if self._shows(found.line):
+            if self.shows(found.line):
                 yield Fact(
                     id=line_id(found.line),
                     line=found.line,
@@ -91,13 +92,20 @@ class Pages:
                     day=day,
                 )
 
-    def _shows(self, line: RetainLine) -> bool:
-        if line.user is None and line.chat is None:
-            return True
-        if self._reader is None:
-            return False
-        place = narrow(place_of(self._reader), user=line.user, chat=line.chat)
-        return place is not None and may_read(self._reader, place, memberships=self._memberships)
+    def shows(self, line: RetainLine) -> bool:
+        """Whether the line is for the reader."""
+        return may_read_here(self._reader, line, memberships=self._memberships)
+
+
+def _told_apart(pages: Sequence[_Page]) -> list[Fact]:
+    """The facts of all pages; the id of one that has it from another is made of its words."""
+    facts = [fact for page in pages for fact in page.facts]
+    if len({fact.id for fact in facts}) == len(facts):
+        return facts
+    ids = told_apart((fact.id, fact.line) for fact in facts)
+    return [
+        fact if fact.id == id else replace(fact, id=id) for fact, id in zip(facts, ids, strict=True)
+    ]
 
 
 def _day(written: str) -> date | None:
@@ -107,12 +115,11 @@ def _day(written: str) -> date | None:
         return None
 
 
-def edited(text: str, id: str, change: Callable[[RetainLine], RetainLine]) -> str:
-    """The text with every line of that id changed; every other byte stays."""
+def edited(text: str, change: Callable[[RetainLine], RetainLine]) -> str:
+    """The text with its lines changed; of those that stay as they were, every byte."""
     source = split_lines(text)
     for found in lines(text):
-        if line_id(found.line) == id:
-            new = change(found.line)
-            if new != found.line:
-                source[found.number - 1] = rewritten(source[found.number - 1], new)
+        new = change(found.line)
+        if new != found.line:
+            source[found.number - 1] = rewritten(source[found.number - 1], new)
     return "".join(source)

@@ -2,14 +2,16 @@
 
 Promise: a move and a restore are one step each, which ``undo`` takes back; nothing is deleted:
 what leaves a file is in the archive first, what leaves the archive is in its file first; what
-was moved and restored with nothing edited in between gives the same bytes
-(``tests/memory/test_archive.py``).
+was moved and restored with nothing edited in between gives the same bytes; what is for others
+than the reader is neither shown nor moved; a memory that stays is read as before, and one that
+is restored is read again (``tests/memory/test_archive.py``).
 """
 
 from __future__ import annotations
 
 import builtins
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
@@ -17,17 +19,21 @@ from typing import TypeAlias
 
 from holdfast.errors import NotFound, UsageError
 from holdfast.markdown import split_lines
+from holdfast.memory.facts.identity import own_id, told_apart
 from holdfast.memory.forgetting.archiving import (
     Marked,
     Unit,
+    above,
     add_to_archive,
     find_unit,
+    missing_parents,
     numbered,
     put_back,
     remove_from_archive,
     task_marked,
     task_unmarked,
     unmarked,
+    unread_without,
     without,
 )
 from holdfast.memory.forgetting.policy import (
@@ -41,6 +47,8 @@ from holdfast.memory.forgetting.policy import (
 from holdfast.memory.tasks.record import parse as parse_task
 from holdfast.memory.workspace import Workspace
 from holdfast.retain import RetainLine, line_id
+from holdfast.scope import may_read_here
+from holdfast.types import Scope
 
 __all__ = ["Archive", "Archived", "Item", "Restored"]
 
@@ -78,31 +86,50 @@ class Restored:
 
 
 class Archive:
-    """The archive of one place."""
+    """The archive of one place, as far as ``reader`` may see it."""
 
-    def __init__(self, workspace: Workspace, *, now: Callable[[], datetime]) -> None:
+    def __init__(
+        self,
+        workspace: Workspace,
+        *,
+        now: Callable[[], datetime],
+        reader: Scope | None = None,
+        memberships: frozenset[str] = frozenset(),
+        language: str = "auto",
+    ) -> None:
         self._workspace = workspace
         self._now = now
+        self._reader = reader
+        self._memberships = memberships
+        self._language = language
+
+    def _shows(self, line: RetainLine) -> bool:
+        return may_read_here(self._reader, line, memberships=self._memberships)
 
     # ── out ─────────────────────────────────────────────────────────────────────────────────
 
     def plan(self, policy: Policy) -> ForgetPlan:
-        """What would leave by this policy now; nothing is moved."""
-        remembered: builtins.list[Remembered] = []
-        records: builtins.list[Record] = []
-        total = 0
-        for path, text in self._texts():
-            total += len(text.encode("utf-8", "surrogateescape"))
-            if path.startswith(_TASKS):
-                records.append(Record(task=parse_task(text, path), text=text))
-            else:
-                remembered += remembered_in(path, text)
-        return plan_forgetting(remembered, records, policy, self._now(), total_bytes=total)
+        """What would leave by this policy now; nothing is moved.
+
+        A line stays while one below it stays that would not be read without it.
+        """
+        texts = dict(self._texts())
+        total = sum(len(text.encode("utf-8", "surrogateescape")) for text in texts.values())
+        lines, records, now = self._lines(texts.items()), _records(texts.items()), self._now()
+        needed: set[tuple[str, int]] = set()
+        while True:
+            plan = plan_forgetting(lines, records, policy, now, total_bytes=total, needed=needed)
+            more = set(_needed(plan, texts))
+            if not more:
+                return plan
+            needed |= more
 
     def move(self, what: ForgetPlan | Iterable[Item | str], *, why: str = "archive") -> str | None:
         """Move memories to the archive: those of a plan, or these, by themselves or by id.
 
-        The id of the step, for ``undo``; None if none of them was there any more.
+        An id stands for all copies of a line; a memory by itself is that one line. What would no
+        longer be read without them comes along (see ``whole``). Returns the id of the step, for
+        ``undo``; None if none of them was there any more.
         """
         with self._workspace.operation(why):
             for path, items in self._by_path(what).items():
@@ -121,20 +148,55 @@ class Archive:
         items = [each for each in given if not isinstance(each, str)]
         ids = {each for each in given if isinstance(each, str)}
         if ids:
-            items += [item for item in self._all() if item.id in ids]
+            items += [item for item in self.items() if item.id in ids]
         by_path: dict[str, builtins.list[Remembered]] = {}
         for item in items:
             mine = by_path.setdefault(item.path, [])
-            if isinstance(item, Remembered) and item not in mine:
+            if isinstance(item, Remembered) and item not in mine and self._shows(item.line):
                 mine.append(item)
         return by_path
 
-    def _all(self) -> Iterator[Item]:
-        for path, text in self._texts():
-            if path.startswith(_TASKS):
-                yield Record(task=parse_task(text, path), text=text)
-            else:
-                yield from remembered_in(path, text)
+    def whole(self, items: Iterable[Item]) -> builtins.list[Item]:
+        """These, and the lines that have to move with them: deep below them, they would turn
+        into code if these were gone."""
+        given = list(items)
+        added: builtins.list[Item] = []
+        for path in dict.fromkeys(each.path for each in given if isinstance(each, Remembered)):
+            mine = [each for each in given if isinstance(each, Remembered) and each.path == path]
+            text = self._workspace.read(path)
+            added += self._along(path, text, mine) if text is not None else []
+        return [*given, *added]
+
+    def _along(
+        self, path: str, text: str, items: Sequence[Remembered]
+    ) -> builtins.list[Remembered]:
+        along: builtins.list[Remembered] = []
+        while more := [
+            replace(each, path=path)
+            for each in unread_without(text, [*items, *along])
+            if self._shows(each.line)
+        ]:
+            along += more
+        return along
+
+    def items(self) -> builtins.list[Item]:
+        """Everything outside the archive that can be moved to it: lines, then records."""
+        texts = [*self._texts()]
+        return [*self._lines(texts), *_records(texts)]
+
+    def _lines(self, texts: Iterable[tuple[str, str]]) -> builtins.list[Remembered]:
+        found = [
+            each
+            for path, text in texts
+            if not path.startswith(_TASKS)
+            for each in remembered_in(path, text)
+            if self._shows(each.line)
+        ]
+        ids = told_apart((each.id, each.line) for each in found)
+        return [
+            each if each.id == id else replace(each, named=id)
+            for each, id in zip(found, ids, strict=True)
+        ]
 
     def _texts(self) -> Iterator[tuple[str, str]]:
         for path in self._workspace.files():
@@ -146,20 +208,28 @@ class Archive:
         if text is None:
             return
         source = split_lines(text)
-        away = [mark for _, mark in self._marks(path)]
-        units: builtins.list[Unit] = []
-        taken: set[int] = set()
-        for item in sorted(items, key=lambda each: each.number):
+        away = [*self._away(path).values()]
+        there = Counter([each.text for each in remembered_in(path, text)])
+        there.update(unit.text for unit in away)
+        moving: dict[int, Remembered] = {}
+        for item in sorted(items, key=_line_number):
             at = find_unit(source, split_lines(item.text), item.number)
-            if at is not None and at not in taken:
-                taken.add(at)
-                units.append(self._unit(item, path, numbered(at + 1, away)))
-        if not units:
+            if at is not None and at + 1 not in moving:
+                moving[at + 1] = replace(item, number=at + 1)
+        if not moving:
             return
-        self._workspace.edit(_FOLDER + path, lambda old: _added(old, path, units))
-        self._workspace.edit(path, lambda now: _left(now, text, sorted(taken), units))
+        leaving = [*moving.values(), *self._along(path, text, [*moving.values()])]
+        leaving.sort(key=_line_number)
+        marks = [unit.mark for unit in away]
+        units = [
+            self._unit(each, path, numbered(each.number, marks), there[each.text])
+            for each in leaving
+        ]
+        self._workspace.edit(_FOLDER + path, lambda old: _added(old, path, units, self._language))
+        places = [each.number - 1 for each in leaving]
+        self._workspace.edit(path, lambda now: _left(now, text, places, units))
 
-    def _unit(self, item: Remembered, path: str, number: int) -> Unit:
+    def _unit(self, item: Remembered, path: str, number: int, copies: int) -> Unit:
         lines = split_lines(item.text)
         bare = lines[0].rstrip("\r\n")
         mark = Marked(
@@ -169,6 +239,7 @@ class Archive:
             end=lines[0][len(bare) :],
             lines=len(lines),
             is_cut=len(lines) > 1 and not lines[-1].endswith(("\n", "\r")),
+            copies=max(1, copies),
         )
         return Unit(text=item.text, heading=item.heading, mark=mark)
 
@@ -195,13 +266,18 @@ class Archive:
 
     def list(self) -> builtins.list[Archived]:
         """Everything in the archive, by file."""
+        found = self._archived()
+        ids = told_apart((each.id, each.line) for each in found if each.line is not None)
+        return [each if each.line is None else replace(each, id=next(ids)) for each in found]
+
+    def _archived(self) -> builtins.list[Archived]:
         found: builtins.list[Archived] = []
         for path in self._workspace.files(archive=True):
             if path.startswith(_FOLDER) and (text := self._workspace.read(path)) is not None:
                 source = path.removeprefix(_FOLDER)
                 is_task = source.startswith(_TASKS)
                 found += [_task(path, text)] if is_task else _lines(path, source, text)
-        return found
+        return [each for each in found if each.line is None or self._shows(each.line)]
 
     def find(self, id: str) -> Archived | None:
         """The first thing of that id, or whose id begins so, if it is the only one."""
@@ -212,6 +288,9 @@ class Archive:
 
     def restore(self, ids: Sequence[str]) -> Restored:
         """Put memories back where they were; files that are gone are made again.
+
+        One that cannot be read without another one above it, which is in the archive too, brings
+        that one along.
 
         Raises:
             NotFound: there is nothing of one of these ids in the archive. Nothing is moved then.
@@ -231,29 +310,47 @@ class Archive:
             for path in dict.fromkeys(each.path for each in wanted):
                 items = [each for each in wanted if each.path == path]
                 is_task = items[0].kind == "task"
-                done += self._restore_record(items[0]) if is_task else self._restore(path, items)
+                if is_task:
+                    done += self._restore_record(items[0])
+                else:
+                    done += self._restore(path, items, [e for e in there if e.path == path])
             operation = self._workspace.current
         paths = tuple(dict.fromkeys(each.source for each in done))
         return Restored(items=tuple(done), paths=paths, operation=operation)
 
-    def _restore(self, path: str, items: Sequence[Archived]) -> builtins.list[Archived]:
+    def _restore(
+        self, path: str, items: Sequence[Archived], there: Sequence[Archived]
+    ) -> builtins.list[Archived]:
         text = self._workspace.read(path) or ""
         source = split_lines(text)
         headings = {each.number: each.heading for each in remembered_in(path, text)}
-        chosen = {each.number for each in items}
+        unit_of = {
+            each: _unit_at(
+                source, each.number or 1, each.source, headings.get(each.number or 0, "")
+            )
+            for each in there
+        }
+        done: builtins.list[Archived] = []
         for target in dict.fromkeys(each.source for each in items):
-            units = [
-                _unit_at(source, each, headings.get(each.number or 0, ""))
-                for each in items
-                if each.source == target
-            ]
-            away = [mark for n, mark in self._marks(target) if n not in chosen]
+            mine = [each for each in items if each.source == target]
+            asked = set(mine)
+            rest = [each for each in there if each.source == target and each not in asked]
+            parents = missing_parents(
+                self._workspace.read(target),
+                [unit_of[each] for each in mine],
+                [unit_of[each] for each in rest],
+            )
+            mine += [each for each in rest if unit_of[each] in parents]
+            chosen = {each.number for each in mine} if path == _FOLDER + target else set()
+            away = [unit for number, unit in self._away(target).items() if number not in chosen]
+            units = [unit_of[each] for each in mine]
             self._workspace.edit(target, partial(_back, units=units, away=away))
-        firsts = [source[(each.number or 1) - 1].rstrip("\r\n") for each in items]
+            done += mine
+        firsts = [source[(each.number or 1) - 1].rstrip("\r\n") for each in done]
         self._workspace.edit(
             path, lambda now: remove_from_archive(now or "", path.removeprefix(_FOLDER), firsts)
         )
-        return [*items]
+        return done
 
     def _restore_record(self, item: Archived) -> builtins.list[Archived]:
         text = self._workspace.read(item.path) or ""
@@ -264,20 +361,26 @@ class Archive:
         self._workspace.edit(item.path, lambda now: None if now == text else now)
         return [replace(item, source=target)]
 
-    def _marks(self, path: str) -> builtins.list[tuple[int, Marked]]:
-        """Which lines of a file are in the archive, by their line there."""
+    def _away(self, path: str) -> dict[int, Unit]:
+        """What of a file is in the archive, by its line there."""
         text = self._workspace.read(_FOLDER + path) or ""
-        marks = []
-        for each in remembered_in(path, text):
-            found = unmarked(split_lines(each.text)[0].rstrip("\r\n"))
-            if found is not None and found[1].path == path:
-                marks.append((each.number, found[1]))
-        return marks
+        source = split_lines(text)
+        units = {
+            each.number: _unit_at(source, each.number, path, each.heading)
+            for each in remembered_in(path, text)
+        }
+        return {
+            number: unit
+            for number, unit in units.items()
+            if unit.mark.archived and unit.mark.path == path
+        }
 
 
 def _named(there: Sequence[Archived], id: str) -> list[Archived]:
     """What has that id; if nothing does, what has the one id that begins so."""
     exact = [each for each in there if each.id == id]
+    if not exact and id.startswith("h-"):  # by its words it is known wherever it stands
+        exact = [each for each in there if each.line is not None and own_id(each.line) == id]
     if exact or not id:
         return exact
     near = [each for each in there if each.id.startswith(id)]
@@ -291,7 +394,7 @@ def _named(there: Sequence[Archived], id: str) -> list[Archived]:
 # ── files ───────────────────────────────────────────────────────────────────────────────────
 
 
-def _added(old: str | None, path: str, units: Sequence[Unit]) -> str:
+def _added(old: str | None, path: str, units: Sequence[Unit], language: str) -> str:
     """The file of the archive with the units that are not there yet, by place and words."""
     there = set()
     for line in split_lines(old or ""):
@@ -300,7 +403,7 @@ def _added(old: str | None, path: str, units: Sequence[Unit]) -> str:
     new = [
         unit for unit in units if (split_lines(unit.text)[0].strip(), unit.mark.number) not in there
     ]
-    return add_to_archive(old, path, new) if new else old or ""
+    return add_to_archive(old, path, new, language) if new else old or ""
 
 
 def _left(now: str | None, text: str, places: Sequence[int], units: Sequence[Unit]) -> str | None:
@@ -315,28 +418,45 @@ def _left(now: str | None, text: str, places: Sequence[int], units: Sequence[Uni
     return "".join(source)
 
 
+def _needed(plan: ForgetPlan, texts: Mapping[str, str]) -> Iterator[tuple[str, int]]:
+    """Which of the lines that leave would take the meaning of one with them that stays."""
+    leaving: dict[str, list[Remembered]] = {}
+    for each in plan.items:
+        if isinstance(each.item, Remembered):
+            leaving.setdefault(each.item.path, []).append(each.item)
+    for path, items in leaving.items():
+        for line in unread_without(texts[path], items):
+            yield path, (above(line, items) or items[0]).number
+
+
+def _line_number(item: Remembered) -> int:
+    return item.number
+
+
 def _first(pair: tuple[int, Unit]) -> int:
     return pair[0]
 
 
-def _back(now: str | None, units: Sequence[Unit], away: Sequence[Marked]) -> str:
-    """The file with the units; one with an id that is there already is not put there twice."""
-    there = {line.rstrip("\r\n") for line in split_lines(now or "")}
-    new = [
-        unit
-        for unit in units
-        if (first := split_lines(unit.text)[0].rstrip("\r\n")) not in there or '"id":' not in first
-    ]
-    return put_back(now, new, away) if new else now or ""
+def _back(now: str | None, units: Sequence[Unit], away: Sequence[Unit]) -> str:
+    """The file with the units, but for those that somebody has put there meanwhile."""
+    there = Counter([each.text for each in remembered_in("", now or "")])
+    there.update(unit.text for unit in (*units, *away))
+    new: list[Unit] = []
+    for unit in units:
+        if there[unit.text] > unit.mark.copies:
+            there[unit.text] -= 1
+        else:
+            new.append(unit)
+    return put_back(now, new, [unit.mark for unit in away]) if new else now or ""
 
 
-def _unit_at(source: Sequence[str], item: Archived, heading: str) -> Unit:
+def _unit_at(source: Sequence[str], number: int, path: str, heading: str) -> Unit:
     """The unit that begins at a line of the archive, as it was."""
-    at = (item.number or 1) - 1
+    at = number - 1
     line = source[at].rstrip("\r\n")
     found = unmarked(line)
     if found is None:
-        return Unit(text=source[at], heading=heading, mark=Marked(archived="", path=item.source))
+        return Unit(text=source[at], heading=heading, mark=Marked(archived="", path=path))
     first, mark = found
     heading = heading if mark.under is None else mark.under
     body = list(source[at + 1 : at + mark.lines])
@@ -344,6 +464,14 @@ def _unit_at(source: Sequence[str], item: Archived, heading: str) -> Unit:
         body[-1] = body[-1].rstrip("\r\n")
     text = "".join([mark.indent + first + mark.end, *body])
     return Unit(text=text, heading=heading, mark=mark)
+
+
+def _records(texts: Iterable[tuple[str, str]]) -> list[Record]:
+    return [
+        Record(task=parse_task(text, path), text=text)
+        for path, text in texts
+        if path.startswith(_TASKS)
+    ]
 
 
 def _lines(path: str, source: str, text: str) -> Iterator[Archived]:

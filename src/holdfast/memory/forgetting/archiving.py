@@ -2,33 +2,41 @@
 
 A line in the archive is the line as it was, with ``archived`` (when) and ``from`` (file and line)
 at the end of its comment. Lines are numbered as if everything in the archive were back in its
-file: so they come back to their places in any order.
+file: so they come back to their places in any order. An item deep below another one reads as code
+when that one is gone: so it leaves with it, and does not come back without it.
 
 Promise: ``unmarked(marked(x)) == x`` for every line; what is taken out and put back gives the
 same bytes if nobody edited the file meanwhile, and changes no other byte if somebody did
 (``tests/memory/test_archive.py``). Pure.
+
+One exception: where the first line of a file was moved and ``---`` is the first one now, what
+follows reads as front matter; lines may then come back to the end of their section.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
 from holdfast.errors import UsageError
 from holdfast.markdown import append_to_section, parse, split_lines
-from holdfast.memory.forgetting.policy import remembered_in
+from holdfast.memory.forgetting.policy import Remembered, remembered_in
+from holdfast.memory.notes.wording import is_chinese
 from holdfast.retain.documents import lines as memory_lines
 
 __all__ = [
+    "COMMENTS",
     "HEADING",
     "Marked",
     "Unit",
+    "above",
     "add_to_archive",
     "find_unit",
     "marked",
+    "missing_parents",
     "numbered",
     "place_of",
     "put_back",
@@ -36,6 +44,7 @@ __all__ = [
     "task_marked",
     "task_unmarked",
     "unmarked",
+    "unread_without",
     "without",
 ]
 
@@ -56,6 +65,8 @@ class Marked:
     indent: str = ""
     under: str | None = None
     """Its heading, where that could not be the heading in the archive; empty: it had none."""
+    copies: int = 1
+    """How many units of this very text the file had."""
 
     def __str__(self) -> str:
         said: dict[str, object] = {"archived": self.archived}
@@ -65,6 +76,7 @@ class Marked:
         said |= {"cut": True} if self.is_cut else {}
         said |= {"indent": self.indent} if self.indent else {}
         said |= {"under": self.under} if self.under is not None else {}
+        said |= {"copies": self.copies} if self.copies != 1 else {}
         written = json.dumps(said, separators=(",", ":"))[1:-1]
         return written.replace("<", "\\u003c").replace(">", "\\u003e")
 
@@ -82,6 +94,7 @@ _SAID: Final = (
     r'"archived":"(?P<archived>[^"\\]{0,60})","from":"(?P<from>(?:[^"\\]|\\.){0,400})"'
     r'(?:,"end":"(?P<end>(?:\\[rn]){0,2})")?(?:,"lines":(?P<lines>\d{1,6}))?(?P<cut>,"cut":true)?'
     r'(?:,"indent":"(?P<indent>[^"]{1,200})")?(?:,"under":"(?P<under>(?:[^"\\]|\\.){0,1000})")?'
+    r'(?:,"copies":(?P<copies>\d{1,6}))?'
 )
 _COMMENT: Final = re.compile(r"<!-- hf (\{.*\}) -->([ \t]*)", re.DOTALL)
 _INSIDE: Final = re.compile(rf",{_SAID}\}} -->(?P<after>[ \t]*)")
@@ -129,6 +142,7 @@ def _mark(found: re.Match[str]) -> Marked:
         is_cut=found["cut"] is not None,
         indent=_text(found["indent"] or ""),
         under=None if found["under"] is None else _text(found["under"]),
+        copies=int(found["copies"] or 1),
     )
 
 
@@ -206,9 +220,99 @@ def find_unit(source: Sequence[str], lines: Sequence[str], near: int) -> int | N
     return min(places, key=lambda at: (abs(at + 1 - near), at), default=None)
 
 
-def add_to_archive(text: str | None, path: str, units: Sequence[Unit]) -> str:
-    """The file of the archive with these units under their headings."""
-    new = text if text is not None and text.strip() else header(path)
+# ── what stands below what ──────────────────────────────────────────────────────────────────
+
+
+def unread_without(text: str, leaving: Collection[Remembered]) -> list[Remembered]:
+    """Which other memory lines of a text would no longer be read if these left it."""
+    source = split_lines(text)
+    gone = {each.number + line for each in leaving for line in range(len(split_lines(each.text)))}
+    kept = [number for number in range(1, len(source) + 1) if number not in gone]
+    left = "".join(source[number - 1] for number in kept)
+    read = gone.union(kept[each.number - 1] for each in memory_lines(left))
+    if all(each.number in read for each in memory_lines(text)):
+        return []
+    return [each for each in remembered_in("", text) if each.number not in read]
+
+
+def above(line: Remembered, others: Iterable[Remembered]) -> Remembered | None:
+    """The nearest of the others that a line may stand below."""
+    before = [each for each in others if each.number < line.number]
+    outer = [each for each in before if _indent(each.text) < _indent(line.text)]
+    return max(outer or before, key=lambda each: each.number, default=None)
+
+
+def missing_parents(text: str | None, units: Sequence[Unit], others: Sequence[Unit]) -> list[Unit]:
+    """Which others have to come back with these units, so that these are read at their places."""
+    away = [unit.mark for unit in others]
+    if text is None or _placed(text, units, away) is not None:
+        return []
+    upwards = sorted(others, key=_number, reverse=True)
+    lines = [_parents(unit, upwards) for unit in units if _indent(unit.text)]
+    for depth in range(1, min(_DEEPEST, max(map(len, lines), default=0)) + 1):
+        added = list(dict.fromkeys(parent for line in lines for parent in line[:depth]))
+        away = [unit.mark for unit in others if unit not in added]
+        if _placed(text, [*units, *added], away) is not None:
+            return added
+    return []
+
+
+_DEEPEST: Final = 16
+
+
+def _parents(unit: Unit, upwards: Sequence[Unit]) -> list[Unit]:
+    """The units that it may stand below, from the nearest one outwards."""
+    found: list[Unit] = []
+    number, indent = unit.mark.number or 0, _indent(unit.text)
+    for each in upwards:
+        if 0 < _number(each) < number and _indent(each.text) < indent:
+            found.append(each)
+            indent = _indent(each.text)
+    return found
+
+
+def _number(unit: Unit) -> int:
+    return unit.mark.number or 0
+
+
+def _indent(text: str) -> int:
+    spread = text[:200].removeprefix("\ufeff").expandtabs(4)
+    return len(spread) - len(spread.lstrip(" "))
+
+
+# ── the file of the archive ─────────────────────────────────────────────────────────────────
+
+_TITLES: Final = {"en": "Archive of {}", "zh": "{} 的归档"}
+_ABOUT: Final = {
+    "en": (
+        "Memories that were forgotten: because somebody asked for it, or by age and importance. "
+        "Nothing is lost. Their ids: holdfast archive list. "
+        "To have one back: holdfast archive restore ID"
+    ),
+    "zh": (
+        "已忘记的记忆：有人要求忘记，或按时间和重要程度移到这里。内容都在，没有丢失。"
+        "查看编号：holdfast archive list。恢复：holdfast archive restore 编号"
+    ),
+}
+COMMENTS: Final = tuple(f"<!-- {about} -->" for about in _ABOUT.values())
+"""What a file of the archive says about itself, in each language."""
+
+
+def _header(path: str, language: str) -> str:
+    return f"# {_TITLES[language].format(path)}\n\n<!-- {_ABOUT[language]} -->\n"
+
+
+def add_to_archive(
+    text: str | None, path: str, units: Sequence[Unit], language: str = "auto"
+) -> str:
+    """The file of the archive with these units under their headings.
+
+    A new file speaks the given language, or that of the units.
+    """
+    new = text
+    if new is None or not new.strip():
+        sample = " ".join(unit.text.partition("<!--")[0] for unit in units)
+        new = _header(path, "zh" if is_chinese(language, sample) else "en")
     by_heading: dict[str, list[Unit]] = {}
     for unit in units:
         is_heading = _is_heading(unit.heading)
@@ -226,20 +330,14 @@ def add_to_archive(text: str | None, path: str, units: Sequence[Unit]) -> str:
 def _is_heading(text: str) -> bool:
     """Whether the archive can have a heading that reads so."""
     read = [(block.kind, block.text) for block in parse(f"## {text}").blocks] if text else []
-    return read == [("heading", text)] and not text.startswith("Archive of ")
+    is_title = text.startswith("Archive of ") or text.endswith(" 的归档")
+    return read == [("heading", text)] and not is_title
 
 
 def _archived_line(unit: Unit) -> str:
     first = split_lines(unit.text)[0].rstrip("\r\n")
     indent = first[: len(first) - len(first.lstrip("\ufeff \t"))]
     return marked(first[len(indent) :], replace(unit.mark, indent=indent))
-
-
-def header(path: str) -> str:
-    return (
-        f"# Archive of {path}\n\n<!-- Forgetting moved these lines here; nothing is lost. "
-        "由遗忘策略移到这里。 holdfast archive restore ID -->\n"
-    )
 
 
 def _with_body(text: str, first: str, body: Sequence[str]) -> str:
@@ -269,7 +367,9 @@ def remove_from_archive(text: str, path: str, firsts: Sequence[str]) -> str | No
 
 def _is_bare(text: str, path: str) -> bool:
     """Whether only our own words are left: the header, and headings without anything below."""
-    rest = text.removeprefix(header(path))
+    rest = text
+    for language in _ABOUT:
+        rest = rest.removeprefix(_header(path, language))
     return rest != text and all(
         not line.strip() or re.fullmatch(r"#{1,6} .*\s*", line) for line in split_lines(rest)
     )
@@ -280,7 +380,7 @@ def put_back(text: str | None, units: Sequence[Unit], away: Sequence[Marked]) ->
 
     Where the place is no longer a place for a memory line, it goes to the end of its section.
     """
-    units = sorted(units, key=lambda unit: unit.mark.number or 0)
+    units = sorted(units, key=_number)
     if text is not None and (placed := _placed(text, units, away)) is not None:
         return placed
     for unit in units:
@@ -288,6 +388,8 @@ def put_back(text: str | None, units: Sequence[Unit], away: Sequence[Marked]) ->
             name = unit.mark.path.rpartition("/")[2].removesuffix(".md")
             text = f"# {name}\n"
         placed = _placed(text, [unit], away)
+        if placed is None:  # the others are counted as if it were still away from its place
+            away = [*away, unit.mark]
         text = _appended(text, unit) if placed is None else placed
     return text or ""
 
@@ -297,7 +399,7 @@ def _placed(text: str, units: Sequence[Unit], away: Sequence[Marked]) -> str | N
     source = split_lines(text)
     counted = _numbered(away)
     places: dict[int, Unit] = {}
-    for unit in units:
+    for unit in sorted(units, key=_number):
         if unit.mark.number is None:
             return None
         before = sum(lines for number, lines in counted if number < unit.mark.number)
@@ -333,7 +435,7 @@ def _reads_well(before: str, after: str, places: Mapping[int, Unit]) -> bool:
 
 def _appended(text: str, unit: Unit) -> str:
     first, *body = split_lines(unit.text)
-    line = first.rstrip("\r\n").strip()
+    line = first.strip("\ufeff \t\r\n")
     try:
         new = append_to_section(text, unit.heading or HEADING, line)
     except UsageError:

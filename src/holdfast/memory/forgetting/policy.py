@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime
 from typing import Final
@@ -62,17 +62,21 @@ class Policy:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Remembered:
-    """One memory line where it stands; ``text`` is its lines in the file, with their endings."""
+    """One memory line where it stands; ``text`` is its lines in the file, with their endings.
+
+    ``named`` is the id it goes by, if another line has the one of its comment.
+    """
 
     path: str
     number: int
     text: str
     line: RetainLine
     heading: str = ""
+    named: str | None = None
 
     @property
     def id(self) -> str:
-        return line_id(self.line)
+        return self.named or line_id(self.line)
 
     @property
     def size(self) -> int:
@@ -283,10 +287,12 @@ def plan_forgetting(
     now: datetime,
     *,
     total_bytes: int | None = None,
+    needed: Collection[tuple[str, int]] = (),
 ) -> ForgetPlan:
     """What would move to the archive by this policy, and why.
 
     ``total_bytes`` is the size of all memory files; unless given, that of what is given.
+    ``needed`` are lines, by path and number, without which others would not be read.
     """
     items: list[Remembered | Record] = [*remembered, *records]
     total = sum(item.size for item in items) if total_bytes is None else total_bytes
@@ -294,7 +300,10 @@ def plan_forgetting(
     leaving: list[Forgotten] = []
     staying: list[Forgotten] = []
     for item in items:
-        if reason := protection(item, policy):
+        reason = protection(item, policy)
+        if reason is None and (item.path, getattr(item, "number", 0)) in needed:
+            reason = "parent"
+        if reason is not None:
             protected[reason] += 1
             continue
         judged = _judged(item, policy, now)

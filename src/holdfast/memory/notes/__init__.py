@@ -11,6 +11,7 @@ Promise: see ``writing``.
 from __future__ import annotations
 
 from holdfast.memory.notes.writing import (
+    Asking,
     Note,
     Notes,
     Skipped,
@@ -20,4 +21,4 @@ from holdfast.memory.notes.writing import (
     parse_target,
 )
 
-__all__ = ["Note", "Notes", "Skipped", "Target", "Written", "lines_of", "parse_target"]
+__all__ = ["Asking", "Note", "Notes", "Skipped", "Target", "Written", "lines_of", "parse_target"]

@@ -50,7 +50,9 @@ class Note:
     @property
     def said(self) -> str:
         """All of it, as its support in a conversation is looked for."""
-        return f"{self.text}\n{self.body}" if self.body else self.text
+        dates = (when.isoformat() for when in (self.since, self.until) if when is not None)
+        parts = (self.text, self.body, self.entity, *dates)
+        return "\n".join(part for part in parts if part)
 
 
 def lines_of(

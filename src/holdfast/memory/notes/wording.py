@@ -60,7 +60,7 @@ are the only truth: read them, edit them, delete from them with any editor, at a
 
 | where | what |
 |---|---|
-| `MEMORY.md` | what is remembered in every conversation |
+| `MEMORY.md` | long-term memory, short and curated |
 | `memory/2026-03-04.md` | what was noted on that day |
 | `memory/topics/` | notes by topic |
 | `bank/` | pages about people, things and opinions |
@@ -74,7 +74,8 @@ A memory is one item of a list:
     - O(c=0.9) @Peter: Prefers short replies. <!-- hf {"id":"…","sources":["s1#e7"]} -->
 
 - `W` is a fact, `B` something that was done, `O` an opinion, `S` a summary.
-- `(c=0.9)` says how sure that is, from 0 to 1. `@Peter` is whom or what it is about.
+- `(c=0.9)` says how sure that is, from 0 to 1. `@Peter` is whom or what it is about; a name with
+  blanks is written `@"…"`.
 - The comment `<!-- hf … -->` is not shown by Markdown viewers. `id` names the memory, `sources`
   are the messages it comes from, `observed` is when it was said. `trust` says who said it, if not
   the user: `agent`, `tool` or `import`. You may leave it out: `- W: I moved to Rome.` is as good.
@@ -89,7 +90,7 @@ from everywhere: `holdfast forget "text" --erase`.
 
 | 位置 | 内容 |
 |---|---|
-| `MEMORY.md` | 每次对话都记得的事 |
+| `MEMORY.md` | 长期记忆，精选而简短 |
 | `memory/2026-03-04.md` | 那一天记下的事 |
 | `memory/topics/` | 按主题的笔记 |
 | `bank/` | 关于人、事物和看法的页面 |
@@ -101,7 +102,7 @@ from everywhere: `holdfast forget "text" --erase`.
 一条记忆是列表中的一项，如上例：
 
 - `W` 是事实，`B` 是做过的事，`O` 是看法，`S` 是小结。
-- `(c=0.9)` 是把握，从 0 到 1。`@Peter` 是所说的人或物。
+- `(c=0.9)` 是把握，从 0 到 1。`@Peter` 是所说的人或物；名字里有空格时写成 `@"…"`。
 - 注释 `<!-- hf … -->` 在 Markdown 阅读器里看不到。`id` 是记忆的编号，`sources` 是它所依据的消息，
   `observed` 是说这话的时间。`trust` 是谁说的（如果不是用户）：`agent` 助手，`tool` 工具，
   `import` 导入。手写时可以不写：`- W: 我搬到了上海。` 同样有效。

@@ -10,7 +10,7 @@ Secrets and hidden characters do not get through (``test_notes_safety.py``).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date, timedelta
 from typing import Final, Literal
@@ -18,7 +18,16 @@ from typing import Final, Literal
 from holdfast.errors import UsageError
 from holdfast.markdown import append_to_section, split_lines
 from holdfast.memory.notes.free_text import Note, lines_of
-from holdfast.memory.notes.repeats import Page, Pages, Repeat, find, stamp_of, with_line
+from holdfast.memory.notes.repeats import (
+    STATED,
+    Page,
+    Pages,
+    Repeat,
+    find,
+    lower_trust,
+    stamp_of,
+    with_line,
+)
 from holdfast.memory.notes.wording import README, is_chinese, new_file
 from holdfast.memory.workspace import Workspace
 from holdfast.redact import redact
@@ -28,7 +37,10 @@ from holdfast.scope import check_name
 from holdfast.text import strip_hidden
 from holdfast.types import Json
 
-__all__ = ["Note", "Notes", "Skipped", "Target", "Written", "lines_of", "parse_target"]
+__all__ = ["Asking", "Note", "Notes", "Skipped", "Target", "Written", "lines_of", "parse_target"]
+
+Asking = Literal["person", "model"]
+"""Who wants a memory written."""
 
 HEADING: Final = "Retain"
 _NEAR_DAYS: Final = 7
@@ -74,6 +86,8 @@ class Skipped:
     path: str = ""
     id: str = ""
     """Of the line that was kept."""
+    evidence: tuple[str, ...] | None = None
+    """The sources that are new to it; None if none were given."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,29 +122,34 @@ class Notes:
         target: str = "daily",
         what: str = "remember",
         about: Mapping[str, Json] | None = None,
+        asked_by: Asking = "person",
     ) -> Written:
         """Add the lines to the target, in order, without those that are known.
 
         The day is asked when the lock is held: what waited over midnight is of the new day.
-        What a tool said, or was imported, does not go to ``MEMORY.md``, but to the day's file.
+        What a tool said, or was imported, does not go to ``MEMORY.md``, but to the day's file;
+        if a model asks, neither does anything else that is not the user's. What the assistant
+        says in words that stand as a tool's or an import's is trusted no more than those.
         """
         place = parse_target(target)
         clean = [_cleaned(line) for line in lines]
         if not clean:
             return Written(path=self._path(place, self._today()))
         with self._workspace.operation(what, **(about or {})):
-            self._welcome()
+            self._workspace.welcome(README)
             day = self._today()
             path = self._path(place, day)
-            here = [each for each in clean if _may_stand(each.line, place)]
-            aside = [each for each in clean if not _may_stand(each.line, place)]
+            given = self._judged(clean, path, day)
+            may = _MAY_STAND[asked_by] if place.kind == "memory" else _MAY_STAND["anywhere"]
+            here = [each for each in given if each.line.trust in may]
+            aside = [each for each in given if each.line.trust not in may]
             added, skipped = self._write(place, path, day, here)
             redirected = None
             if aside:
                 daily = self._path(Target(), day)
                 more, skipped_more = self._write(Target(), daily, day, aside)
                 added, skipped = [*added, *more], [*skipped, *skipped_more]
-                redirected = _redirected(len(aside), daily)
+                redirected = _redirected(aside, daily)
                 path = path if here else daily
             operation = self._workspace.current
         return Written(
@@ -140,6 +159,23 @@ class Notes:
             operation=operation,
             redirected=redirected,
         )
+
+    def _judged(self, given: Sequence[_Given], path: str, day: date) -> list[_Given]:
+        """The lines with the day they were said, and the trust that older lines leave them."""
+        pages: Iterable[Page] = ()
+        if any(each.line.trust == "agent" for each in given):
+            pages = self._pages.all(near=[path, *self._recent(day)]).values()
+        judged: list[_Given] = []
+        for each in given:
+            line, trust = each.line, each.line.trust
+            trust = lower_trust(line, pages) if trust == "agent" else trust
+            line = replace(line, trust=trust, observed=line.observed or day)
+            judged.append(replace(each, line=line))
+        return judged
+
+    def _recent(self, day: date) -> list[str]:
+        """The files of this day and the days before, among whose lines may be near-duplicates."""
+        return [self._path(Target(), day - timedelta(days=n)) for n in range(_NEAR_DAYS + 1)]
 
     def _path(self, place: Target, day: date) -> str:
         if place.kind == "memory":
@@ -154,7 +190,7 @@ class Notes:
         if not given:
             return [], []
         run = _Run(notes=self, place=place, path=path, day=day)
-        recent = [self._path(Target(), day - timedelta(days=n)) for n in range(1, _NEAR_DAYS + 1)]
+        recent = self._recent(day)
         rest = run.skip_known_elsewhere(given, self._others(place, path, recent), recent)
         if rest:
             self._workspace.edit(path, lambda text: run.append(text, rest))
@@ -170,15 +206,8 @@ class Notes:
         """
         if place.kind != "daily":
             return {}
-        pages = self._pages.all(near=[*recent, path])
+        pages = self._pages.all(near=recent)
         return {other: page for other, page in pages.items() if other != path}
-
-    def _welcome(self) -> None:
-        """Explain the folder to whoever opens it, when the first memory is written there."""
-        if self._workspace.base.glance("README.md") is None and not any(
-            path.startswith("memory/") for path in self._workspace.files()
-        ):
-            self._workspace.edit("README.md", lambda text: README if text is None else text)
 
     def _new_text(self, place: Target, day: date, given: Sequence[_Given]) -> str:
         sample = " ".join(each.line.text for each in given)
@@ -222,7 +251,7 @@ class _Run:
         for each in given:
             found = None if each.body else find(each.line, others, recent)
             if found is not None and self._cite_elsewhere(found, each.line, others[found.path]):
-                self.elsewhere.append(_skipped(each.line, found))
+                self.elsewhere.append(_skipped(each.line, found, found.line))
             else:
                 rest.append(each)
         self.skipped = list(self.elsewhere)
@@ -230,7 +259,7 @@ class _Run:
 
     def _cite_elsewhere(self, found: Repeat, line: RetainLine, page: Page) -> bool:
         """Add the source to a line of another file; whether that line is still there."""
-        cited = _with_source(found.line, line)
+        cited = _with_source(found.line, line, found.why)
         if cited == found.line:
             return True
         is_there = False
@@ -263,9 +292,9 @@ class _Run:
                 new[render(line)] = replace(each, line=line)
                 page.add(line, render(line))
                 continue
-            self.skipped.append(_skipped(each.line, found))
             known = cited.get(found.raw, found.line)
-            if (better := _with_source(known, each.line)) != known:
+            self.skipped.append(_skipped(each.line, found, known))
+            if (better := _with_source(known, each.line, found.why)) != known:
                 cited[found.raw] = better
         for raw, line in cited.items():
             if raw in new:  # said twice in this very write
@@ -279,26 +308,39 @@ class _Run:
         return after
 
     def _finished(self, line: RetainLine) -> RetainLine:
-        return replace(line, id=line.id or self.notes._new_id(), observed=line.observed or self.day)
+        return replace(line, id=line.id or self.notes._new_id())
 
 
-def _skipped(line: RetainLine, found: Repeat) -> Skipped:
+def _skipped(line: RetainLine, found: Repeat, known: RetainLine) -> Skipped:
+    fresh = tuple(each for each in line.sources if each not in known.sources)
     return Skipped(
         line=line,
         kept=found.line.text,
         why=found.why,
         path=found.path,
         id=line_id(found.line),
+        evidence=fresh if line.sources else None,
     )
 
 
-def _with_source(known: RetainLine, new: RetainLine) -> RetainLine:
-    """The known line with the sources of the new; what a user says too is trusted as a user's."""
+def _with_source(known: RetainLine, new: RetainLine, why: str) -> RetainLine:
+    """The known line with the sources of the new; what a user says too is trusted as a user's.
+
+    Only to the letter: what is merely near has words that the user did not say.
+    """
     sources = tuple(dict.fromkeys((*known.sources, *new.sources)))
     if len(known.sources) >= _MOST_SOURCES:
         sources = known.sources
-    trust: Trust = "user" if new.trust == "user" and not known.had_hidden else known.trust
-    return replace(known, sources=sources[:_MOST_SOURCES], trust=trust)
+    is_said = why == "repeat" and new.trust == "user" and not known.had_hidden
+    extra = dict(known.extra)
+    if known.confidence is not None:  # evidence will move it, and it will be said again
+        extra.setdefault(STATED, known.confidence)
+    return replace(
+        known,
+        sources=sources[:_MOST_SOURCES],
+        trust="user" if is_said else known.trust,
+        extra=extra,
+    )
 
 
 def _cited(text: str, page: Page, raw: str, line: RetainLine) -> str:
@@ -390,13 +432,22 @@ def _as_line(note: Note) -> RetainLine:
     )
 
 
-def _may_stand(line: RetainLine, place: Target) -> bool:
-    return place.kind != "memory" or line.trust in ("user", "agent")
+_MAY_STAND: Final[dict[str, frozenset[Trust]]] = {
+    "model": frozenset({"user"}),
+    "person": frozenset({"user", "agent"}),
+    "anywhere": frozenset({"user", "agent", "tool", "import"}),
+}
+"""The trust of what may stand in ``MEMORY.md``, by who asks for it."""
 
 
-def _redirected(count: int, path: str) -> str:
+def _redirected(aside: Sequence[_Given], path: str) -> str:
+    count = len(aside)
     what = "One memory stands" if count == 1 else f"{count} memories stand"
+    if any(each.line.trust == "agent" for each in aside):
+        why = "on more than what the user said"
+    else:
+        why = "on what a tool or an import said"
     return (
-        f"{what} on what a tool or an import said, which does not go into MEMORY.md before "
-        f"a person confirms it: written to {path} instead."
+        f"{what} {why}, which does not go into MEMORY.md before a person confirms it: "
+        f"written to {path} instead."
     )

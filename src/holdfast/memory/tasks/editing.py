@@ -15,7 +15,7 @@ from typing import TypeAlias
 from holdfast.markdown import append_to_section, quote, split_lines
 from holdfast.memory.tasks.layout import Layout, Section
 from holdfast.memory.tasks.record import Task, field_values, lesson_line, mishap_line, read, render
-from holdfast.memory.tasks.wording import HEADINGS, SECTIONS, language_of
+from holdfast.memory.tasks.wording import HEADINGS, SECTIONS, language_for, language_of
 from holdfast.text import normalise
 
 __all__ = ["rewrite"]
@@ -32,15 +32,18 @@ class _Edit:
     lines: Sequence[str]
 
 
-def rewrite(text: str | None, after: Task, *, zone: tzinfo | None = None) -> str:
+def rewrite(
+    text: str | None, after: Task, *, zone: tzinfo | None = None, language: str = "auto"
+) -> str:
     """The file with what ``after`` says; a new file if there is none.
 
-    ``after`` is what ``record.parse`` made of the text, with what is to be different.
+    ``after`` is what ``record.parse`` made of the text, with what is to be different. A file that
+    has headings or fields goes on in their language, whatever ``language`` says.
     """
     if text is None or not text.strip():
-        return render(after)
+        return render(after, language=language)
     before, layout = read(text, after.path, zone=zone)
-    language = _language(layout, before)
+    language = _language(layout, before, language)
     edits = [*_of_title(layout, before, after), *_of_fields(layout, before, after, language)]
     for name in ("request", "result"):
         if getattr(before, name) != getattr(after, name):
@@ -52,10 +55,22 @@ def rewrite(text: str | None, after: Task, *, zone: tzinfo | None = None) -> str
     return _with_new_sections(text, layout, after, lists, language)
 
 
-def _language(layout: Layout, before: Task) -> str:
-    """The language of the headings there are, else of the title."""
+def _language(layout: Layout, before: Task, setting: str) -> str:
+    """The language of the headings and fields there are, else the one that is set."""
     ours = [layout.source[section.start - 1] for section in layout.sections]
-    return language_of("".join(ours) or f"{before.title}\n{before.request}")
+    for key, span in layout.fields.items():
+        label = layout.source[span.start][: _colon(layout, key)]
+        if key != "id":  # it has the same name in both
+            ours.append(label)
+    if ours:
+        return language_of("".join(ours))
+    return language_for(setting, f"{before.title}\n{before.request}")
+
+
+def _colon(layout: Layout, key: str) -> int:
+    """Where in its line the name of a field ends."""
+    line = layout.source[layout.fields[key].start]
+    return min(at for at in (line.find(":"), line.find("：")) if at >= 0)
 
 
 def _lists(before: Task, after: Task, language: str) -> _Lists:
@@ -96,7 +111,8 @@ def _of_fields(layout: Layout, before: Task, after: Task, language: str) -> list
             edits.append(_Edit(start=there.start, end=there.end, lines=lines))
         elif value:
             name = HEADINGS[language][key][0]
-            added.append(f"{name}: {value}" if layout.front_matter else f"- {name}: {value}")
+            is_bare = layout.front_matter or layout.plain_fields
+            added.append(f"{name}: {value}" if is_bare else f"- {name}: {value}")
     return [*edits, _new_fields(layout, added)] if added else edits
 
 
@@ -104,8 +120,7 @@ def _field(layout: Layout, key: str, value: str) -> str:
     """The line of a field with another value: its name and bullet stay as they were written."""
     span = layout.fields[key]
     line = layout.source[span.start].rstrip("\r\n")
-    colon = min(at for at in (line.find(":"), line.find("：")) if at >= 0)
-    return f"{line[: colon + 1]} {value}".rstrip()
+    return f"{line[: _colon(layout, key) + 1]} {value}".rstrip()
 
 
 def _new_fields(layout: Layout, added: list[str]) -> _Edit:

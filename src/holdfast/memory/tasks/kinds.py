@@ -11,6 +11,7 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
+from holdfast.redact import has_secret
 from holdfast.text import cut, normalise
 
 __all__ = ["TYPES", "infer_type", "type_name"]
@@ -31,6 +32,7 @@ TYPES: Final = (
 """From the most telling to the least: where the words are even, the first one is meant."""
 
 _READ: Final = 600
+_NAME: Final = 40
 
 
 def _any(*alternatives: str) -> re.Pattern[str]:
@@ -85,10 +87,11 @@ _SIGNS: Final[Mapping[str, tuple[tuple[int, re.Pattern[str]], ...]]] = {
                 r"\bclean(?:ing)? up\b[^.?!\n]{0,30}\b(?:code|module|class|function|tests?|file)",
                 r"\b(?:extract|split|rename|inline|dedupe|deduplicate)\b[^.?!\n]{0,40}"
                 r"\b(?:method|class|function|module|helper|file|variable|package)s?\b",
-                r"重构|(?:拆分|抽取|抽成|重命名|合并|简化|整理).{0,16}(?:函数|类|模块|代码|方法|文件|变量)",
+                r"重构|(?:拆分|抽取|抽成|重命名|合并|简化|整理|清理).{0,16}"
+                r"(?:函数|(?<![各种分一两几这那])类(?![型别似])|模块|代码|源文件|变量)",
+                r"(?:拆分|抽取|抽成|简化).{0,16}(?:方法|文件)",
             ),
         ),
-        (1, _any(r"\b(?:simplify|tidy|clean up|rename)\b|简化|整理|清理|重命名")),
     ),
     "booking": (
         (
@@ -247,6 +250,11 @@ def infer_type(text: str) -> str:
 
 
 def type_name(written: str) -> str:
-    """A type as somebody wrote it in its one spelling: ``Bug fix`` and 修复 are ``bug_fix``."""
-    name = _NOT_IN_A_NAME.sub("_", normalise(cut(written, 60))).strip("_")
+    """A type as somebody wrote it in its one spelling: ``Bug fix`` and 修复 are ``bug_fix``.
+
+    Empty if it says nothing, or holds a credential, which no part of would be a word.
+    """
+    if has_secret(written):
+        return ""
+    name = _NOT_IN_A_NAME.sub("_", normalise(cut(written, _NAME))).strip("_")
     return _NAMES.get(name, name)

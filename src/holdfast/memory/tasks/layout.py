@@ -47,6 +47,8 @@ class Layout:
     title_at: Span | None
     fields: dict[str, Span] = field(default_factory=dict)
     front_matter: bool = False
+    plain_fields: bool = False
+    """The last field stands in a line of its own, not in a list."""
     front_end: int = 0
     """Where the front matter ends, which must stay the first thing in the file."""
     head_end: int = 0
@@ -87,8 +89,9 @@ def lay_out(text: str) -> Layout:
     title = _title_block(document, headings)
     sections = tuple(_sections(document, headings, title))
     head = _head(document, headings, title)
-    fields, in_front = _fields(document, head)
+    fields, in_front = _fields(document, head, title)
     last = max((span.end for span in fields.values()), default=None)
+    plain = set(_plain_fields(document, head, title))
     title_end = title.span.end if title is not None else 0
     return Layout(
         source=document.source,
@@ -96,6 +99,7 @@ def lay_out(text: str) -> Layout:
         title_at=_span_of(title),
         fields=fields,
         front_matter=in_front,
+        plain_fields=last is not None and last - 1 in plain,
         front_end=_front_end(document),
         head_end=last if last is not None else max(title_end, _front_end(document)),
         sections=sections,
@@ -124,7 +128,7 @@ def _title_block(document: Document, headings: list[Block]) -> Block | None:
     if named:
         return named[0]
     for block in document.blocks:
-        if block.kind == "paragraph":
+        if block.kind == "paragraph" and not _is_plain_field(block.text.split("\n")[0]):
             return block
         if block.kind == "heading":
             break
@@ -147,10 +151,11 @@ _FIELD: Final = re.compile(
     r" {0,3}[-*+][ \t]+(?:\*\*|__)?(?P<name>[^:：*\n]{1,24}?)(?:\*\*|__)?[ \t]*[:：][ \t]*"
     r"(?:\*\*|__)?(?P<value>.*)"
 )
+_LONGEST_PLAIN: Final = 200
 _FRONT: Final = re.compile(r"(?P<name>[^\s:：#][^:：\n]{0,23})[ \t]*[:：][ \t]*(?P<value>.*)")
 
 
-def _fields(document: Document, head: range) -> tuple[dict[str, Span], bool]:
+def _fields(document: Document, head: range, title: Block | None) -> tuple[dict[str, Span], bool]:
     front = _front_end(document)
     found: dict[str, Span] = {}
     for number in range(1, front - 1):
@@ -160,7 +165,32 @@ def _fields(document: Document, head: range) -> tuple[dict[str, Span], bool]:
         number = block.span.start - 1
         if block.kind == "list_item" and number in head:
             _take_field(found, _FIELD.fullmatch(_bare(document, number)), number)
+    for number in _plain_fields(document, head, title):
+        _take_field(found, _FRONT.fullmatch(_bare(document, number)), number)
     return found, in_front
+
+
+def _plain_fields(document: Document, head: range, title: Block | None) -> Iterator[int]:
+    """Lines such as ``status: done`` that are in no list: those of paragraphs made only of such.
+
+    A line among others is a sentence, which nobody may take for ours.
+    """
+    for block in document.blocks:
+        if block.kind != "paragraph" or block.span.start - 1 not in head:
+            continue
+        first = block.span.start - 1 + (block is title)
+        numbers = range(first, block.span.end)
+        if all(_is_plain_field(_bare(document, number)) for number in numbers):
+            yield from numbers
+
+
+def _is_plain_field(line: str) -> bool:
+    written = _FRONT.fullmatch(line)
+    return (
+        written is not None
+        and len(written["value"]) <= _LONGEST_PLAIN
+        and field_named(written["name"]) is not None
+    )
 
 
 def _take_field(

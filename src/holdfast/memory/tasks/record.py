@@ -30,7 +30,7 @@ from holdfast.errors import UsageError, did_you_mean
 from holdfast.markdown import quote
 from holdfast.memory.tasks.kinds import infer_type, type_name
 from holdfast.memory.tasks.layout import Layout, lay_out
-from holdfast.memory.tasks.wording import HEADINGS, NOTES, language_of
+from holdfast.memory.tasks.wording import HEADINGS, NOTES, language_for
 from holdfast.redact import redact
 from holdfast.retain import Trust, visible_line
 from holdfast.text import cut, normalise, shorten, strip_hidden
@@ -242,9 +242,9 @@ def check_status(status: str) -> Status:
 # ── writing ─────────────────────────────────────────────────────────────────────────────────
 
 
-def render(task: Task) -> str:
-    """The record as a new file."""
-    language = language_of(f"{task.title}\n{task.request}")
+def render(task: Task, *, language: str = "auto") -> str:
+    """The record as a new file, in the language of its request if no other is given."""
+    language = language_for(language, f"{task.title}\n{task.request}")
     words = HEADINGS[language]
     parts = [f"# {task.title}\n"]
     parts.append("".join(f"- {name}: {value}\n" for name, value in _written(task, language)))

@@ -28,6 +28,7 @@ from holdfast.memory.tasks.record import (
     tidy,
     tidy_line,
 )
+from holdfast.memory.tasks.wording import language_for
 from holdfast.memory.workspace import Workspace
 from holdfast.ports import Ids
 from holdfast.text import normalise, title_slug
@@ -42,12 +43,19 @@ class Tasks:
     """The task records of one place; each call reads the files as they are now."""
 
     def __init__(
-        self, workspace: Workspace, *, now: Callable[[], datetime], zone: tzinfo, ids: Ids
+        self,
+        workspace: Workspace,
+        *,
+        now: Callable[[], datetime],
+        zone: tzinfo,
+        ids: Ids,
+        language: str = "auto",
     ) -> None:
         self._workspace = workspace
         self._now = now
         self._zone = zone
         self._ids = ids
+        self._language = language
         self._parsed: dict[str, tuple[str, Task]] = {}
         self._cited: dict[str, builtins.list[str]] = {}
         self.seen: dict[str, str] = {}
@@ -61,6 +69,10 @@ class Tasks:
     def zone(self) -> tzinfo:
         """In which dates are written."""
         return self._zone
+
+    def language_of(self, task: Task) -> str:
+        """``en`` or ``zh``: as it is set, else that of what was asked."""
+        return language_for(self._language, f"{task.title}\n{task.request}")
 
     # ── changing ────────────────────────────────────────────────────────────────────────────
 
@@ -93,7 +105,7 @@ class Tasks:
             task = replace(
                 task, path=self._free_path(f"{at.date().isoformat()}-{title_slug(task.title)}")
             )
-            self._workspace.edit(task.path, lambda _: render(task))
+            self._workspace.edit(task.path, lambda _: render(task, language=self._language))
         self._cite(task)
         return task
 
@@ -166,7 +178,7 @@ class Tasks:
                 if after == before:
                     return text
                 after = tidy(after, before=before)
-                return rewrite(text, after, zone=self._zone)
+                return rewrite(text, after, zone=self._zone, language=self._language)
 
             self._workspace.edit(path, edit)
         assert after is not None
@@ -221,18 +233,18 @@ class Tasks:
         return found
 
     def show(self, id: str) -> Task:
-        """The record of that id, or of the one id that begins so."""
+        """The record of that id, of the one id that begins so, or of that file or title."""
         tasks = self._all()
-        found = [task for task in tasks if task.id == id] or [
-            task for task in tasks if id and task.id.startswith(id)
-        ]
+        found = (
+            [task for task in tasks if task.id == id]
+            or [task for task in tasks if id and task.id.startswith(id)]
+            or [task for task in tasks if id and _is_called(task, id)]
+        )
         if len(found) == 1 or (found and all(task.id == id for task in found)):
             return found[0]
         if found:
             ids = ", ".join(task.id for task in found[:5])
-            raise UsageError(
-                f"Several tasks have an id that begins with {id!r}: {ids}.", hint=_LIST
-            )
+            raise UsageError(f"Several tasks could be {id!r}: {ids}.", hint=_LIST)
         if self._is_archived(id):
             raise NotFound(f"Task {id} is in the archive.", hint=f"holdfast archive restore {id}")
         raise NotFound(f"There is no task {id!r}.", hint=_LIST)
@@ -328,6 +340,14 @@ class Tasks:
 
 
 _LIST = "holdfast tasks list"
+
+
+def _is_called(task: Task, name: str) -> bool:
+    """Whether a record has this file name, with or without folder and ending, or this title."""
+    file = task.path.rpartition("/")[2]
+    if name in (task.path, file, file.removesuffix(".md")):
+        return True
+    return normalise(name) == normalise(task.title)
 
 
 def _words(task: Task) -> str:

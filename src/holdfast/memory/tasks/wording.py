@@ -9,7 +9,15 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
-__all__ = ["HEADINGS", "NOTES", "SECTIONS", "field_named", "language_of", "section_named"]
+__all__ = [
+    "HEADINGS",
+    "NOTES",
+    "SECTIONS",
+    "field_named",
+    "language_for",
+    "language_of",
+    "section_named",
+]
 
 SECTIONS: Final = ("request", "progress", "result", "errors", "patterns")
 FIELDS: Final = ("id", "type", "status", "opened", "closed", "sources", "trust")
@@ -48,7 +56,7 @@ HEADINGS: Final[Mapping[str, Mapping[str, tuple[str, ...]]]] = {
         "opened": ("开始", "创建", "开始时间", "日期"),
         "closed": ("结束", "完成时间", "结束时间", "关闭"),
         "sources": ("来源", "出处"),
-        "trust": ("可信度",),
+        "trust": ("出自", "可信度"),
         "is_open": ("进行中", "未完成", "打开", "待办", "处理中"),
         "is_done": ("已完成", "完成", "成功", "搞定", "已解决"),
         "is_failed": ("失败", "未成功"),
@@ -60,9 +68,11 @@ HEADINGS: Final[Mapping[str, Mapping[str, tuple[str, ...]]]] = {
 
 NOTES: Final[Mapping[str, str]] = {
     "en": "You may edit all of this. status is open, done, failed or cancelled; an error is "
-    "written as: what went wrong → what fixed it; a pattern as: worked: … or failed: …",
+    "written as: what went wrong → what fixed it (? if nothing has yet); a pattern as: "
+    "worked: … or failed: …; [tool] marks the words of a tool, which nobody has checked",
     "zh": "本文件可以随意编辑。状态：进行中、已完成、失败、已取消；错误写作："
-    "出了什么问题 → 怎么解决的；经验写作：有效: … 或 无效: …",
+    "出了什么问题 → 怎么解决的（? 表示尚未解决）；经验写作：有效: … 或 无效: …；"
+    "[tool] 表示内容出自工具，未经核实",
 }
 
 _HAN: Final = re.compile(r"[\u3400-\u9fff]")
@@ -71,6 +81,11 @@ _HAN: Final = re.compile(r"[\u3400-\u9fff]")
 def language_of(text: str) -> str:
     """``zh`` if there is a Chinese character in the text."""
     return "zh" if _HAN.search(text) else "en"
+
+
+def language_for(setting: str, text: str) -> str:
+    """The language to write in: ``en`` or ``zh`` if that is the setting, else that of the text."""
+    return setting if setting in HEADINGS else language_of(text)
 
 
 def _by_name(keys: tuple[str, ...]) -> dict[str, str]:

@@ -3,7 +3,7 @@
     workspace   read, edit, operations                 paths     which paths there are
     swapping    one file for another, nothing lost     listing   what is there, what is wrong
     journal     what changed, preimages                versions  Git, if it is wanted
-    undoing     merging  taking a change back
+    undoing     merging  taking a change back          late      saves that ended after a swap
 
 Promise: see ``workspace``.
 """

@@ -3,7 +3,9 @@
 ``operations.jsonl`` has one line for each operation: id, time, what it was, the files with the
 hashes of what they held before and after, and the name of the file in ``preimages/`` that holds
 what was there before. No text of memory stands in it. ``preimages/<operation>-<n>.md`` is the
-file itself, moved and not copied; ``….diff`` beside it is what the operation made of it.
+file itself, moved and not copied; ``….diff`` beside it is what the operation made of it. A
+program that still has it open may save into it: then it holds more than before, and ``late``
+brings that into the present file. The operation that did so says up to where in its ``about``.
 
 Order, so that no crash leaves a changed file without a way back: the new text is on disk as
 ``preimages/<operation>-<n>.md``; then a line in ``pending.jsonl`` says what is about to happen;
@@ -20,21 +22,23 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from typing import Final
+from typing import Any, Final
 
-from holdfast.disk import Directory
-from holdfast.errors import NotFound, PolicyRefused
+from holdfast.disk import Directory, Seen
+from holdfast.errors import NotFound, PolicyRefused, StorageError
 from holdfast.types import Json
 
-__all__ = ["ChangedFile", "Journal", "Operation", "digest"]
+__all__ = ["LATE", "ChangedFile", "Journal", "LateSave", "Operation", "digest"]
 
 KEEP_OPERATIONS: Final = 500
 KEEP_BYTES: Final = 64 * 1024 * 1024
 KEEP_ALWAYS: Final = 20
 """Operations whose preimages stay however large they are."""
+LATE: Final = "late save"
+"""What an operation is called that brings in what was saved into a file already replaced."""
 
 _LOG: Final = "operations.jsonl"
 _PENDING: Final = "pending.jsonl"
@@ -42,6 +46,8 @@ _SLACK: Final = 64  # operations above the limit before the log is written anew
 _TAIL: Final = 16 * 1024
 _LOOK_EVERY_BYTES: Final = 4 * 1024 * 1024
 _LOOK_EVERY: Final = 32
+_WATCHED: Final = 50
+"""Old files that are looked at by each operation; the rest when they are removed, or by doctor."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,6 +81,17 @@ class Operation:
         return tuple(dict.fromkeys(change.path for change in self.changes))
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LateSave:
+    """An old file that holds something else than when it was replaced."""
+
+    change: ChangedFile
+    data: bytes
+    seen: Seen
+    taken: tuple[str, int] | None
+    """What of it is in the present file already: its hash and its length."""
+
+
 def digest(data: bytes | None) -> str | None:
     return None if data is None else hashlib.sha256(data).hexdigest()
 
@@ -96,6 +113,8 @@ class Journal:
         self._keep = keep_operations, keep_bytes, keep_always
         self._unseen_bytes = _LOOK_EVERY_BYTES  # the first operation of a process looks
         self._unseen = 0
+        self._recent: tuple[Seen, list[Operation]] | None = None
+        self._calm: dict[str, Seen] = {}
 
     @property
     def folder(self) -> Directory:
@@ -120,15 +139,27 @@ class Journal:
                 undone.setdefault(each.undoes, each.id)
         return [replace(each, undone_by=undone.get(each.id)) for each in found]
 
+    def recent(self) -> list[Operation]:
+        """The newest ones, oldest first, without reading all of them."""
+        seen = self.folder.glance(_LOG)
+        if seen is None:
+            return []
+        if self._recent is None or self._recent[0] != seen:
+            lines = self._tail(_LOG, KEEP_ALWAYS)
+            self._recent = seen, [each for line in lines if (each := _parsed(line)) is not None]
+        return self._recent[1]
+
     def newest(self) -> Operation | None:
         """The last operation, without reading all of them."""
-        data = self._tail(_LOG)
-        lines = data.split(b"\n")[:-1]
-        return _parsed(lines[-1]) if lines else None
+        recent = self.recent()
+        return recent[-1] if recent else None
 
     def add(self, operation: Operation) -> None:
         """Write an operation down, durably."""
+        recent = self.recent()
         self._append(_LOG, _line(operation))
+        if (seen := self.folder.glance(_LOG)) is not None:
+            self._recent = seen, [*recent, operation][-KEEP_ALWAYS:]
 
     # ── the operation that is under way ──────────────────────────────────────────────────────
 
@@ -204,29 +235,71 @@ class Journal:
         self.folder.replace(_LOG, b"".join(line + b"\n" for line in lines))
 
     def _sweep(self, operations: Iterable[Operation], kept: Iterable[Operation]) -> None:
+        operations = list(operations)
+        taken = _taken(operations)
         wanted = {change.preimage for each in kept for change in each.changes}
         known = {change.preimage: change for each in operations for change in each.changes}
         for found in self.preimages.found():
             name = found.name.removesuffix(".diff")
             if name in wanted:
                 continue
-            if name in known and found.name == name and self._was_written_later(known[name]):
-                self.preimages.move(name, self.folder.child("rescued"), name)
+            is_old_file = name in known and found.name == name
+            if is_old_file and self._late(known[name], taken.get(name)) is not None:
+                self.rescue(known[name])
             else:
                 self.preimages.remove(found.name)
 
-    def _was_written_later(self, change: ChangedFile) -> bool:
-        """Whether a program that still had the old file open saved into it afterwards."""
+    # ── what was saved into an old file ──────────────────────────────────────────────────────
+
+    def late(self) -> list[LateSave]:
+        """Of the newest operations: what programs have saved into the old files, oldest first.
+
+        Asked by each operation: a file that was calm and has not been touched is not read again.
+        """
+        recent = self.recent()
+        taken = _taken(recent)
+        watched = [change for each in recent for change in each.changes if change.inode is not None]
+        watched = watched[-_WATCHED:]
+        seen = self.preimages.glances(change.preimage for change in watched)
+        self._calm = {name: each for name, each in seen.items() if self._calm.get(name) == each}
+        found = (
+            self._late(change, taken.get(change.preimage))
+            for change in watched
+            if change.preimage not in self._calm
+        )
+        return [each for each in found if each is not None]
+
+    def all_late(self) -> list[LateSave]:
+        """Of all operations that are kept; makes no folders."""
+        operations = self.operations()
+        taken = _taken(operations)
+        changes = (change for each in operations for change in each.changes)
+        try:
+            self._base.child(".journal", create=False).child("preimages", create=False)
+        except NotFound:
+            return []
+        found = (self._late(change, taken.get(change.preimage)) for change in changes)
+        return [each for each in found if each is not None]
+
+    def _late(self, change: ChangedFile, taken: tuple[str, int] | None) -> LateSave | None:
         try:
             found = self.preimages.look(change.preimage)
-        except PolicyRefused:
-            return False
+        except (PolicyRefused, StorageError):
+            return None  # no file that could be read: it keeps nobody from going on
         if found is None or change.inode != found[1].inode:
-            return False
-        return digest(found[0]) != change.before
+            return None
+        data, seen = found
+        if digest(data) == (change.before if taken is None else taken[0]):
+            self._calm[change.preimage] = seen
+            return None
+        return LateSave(change=change, data=data, seen=seen, taken=taken)
+
+    def rescue(self, change: ChangedFile) -> None:
+        """Keep an old file for people to look at; whoever has it open goes on writing to it."""
+        self.preimages.move(change.preimage, self.folder.child("rescued"), change.preimage)
 
     def rescued(self) -> list[str]:
-        """Files that were saved into after they had been replaced, and would have been removed."""
+        """Files that were saved into after they had been replaced, and could not be joined."""
         try:
             folder = self._base.child(".journal", create=False)
             return folder.child("rescued", create=False).names()
@@ -242,18 +315,17 @@ class Journal:
             return []
         return data.split(b"\n")[:-1]  # a line without its end was never finished
 
-    def _tail(self, name: str) -> bytes:
-        if self.folder.identify(name) is None:
-            return b""
+    def _tail(self, name: str, count: int) -> list[bytes]:
+        """The last whole lines."""
         file = self.folder.open_growing(name)
         try:
             size, wanted = file.size(), _TAIL
             while True:
                 start = max(0, size - wanted)
                 data = file.read(start, size - start)
-                if start == 0 or data.count(b"\n") >= 2:
-                    return data
-                wanted *= 4  # a line longer than what was read
+                if start == 0 or data.count(b"\n") > count:
+                    return data.split(b"\n")[:-1][-count:]
+                wanted *= 4  # lines longer than what was read
         finally:
             file.close()
 
@@ -301,21 +373,41 @@ def _parsed(line: bytes) -> Operation | None:
     try:
         record = json.loads(line)
         return Operation(
-            id=str(record["id"]),
+            id=_typed(record["id"], str),
             at=datetime.fromisoformat(record["at"]),
-            what=str(record["what"]),
-            changes=tuple(
-                ChangedFile(
-                    path=str(change["path"]),
-                    before=change["before"],
-                    after=change["after"],
-                    preimage=str(change["preimage"]),
-                    inode=change.get("inode"),
-                )
-                for change in record["changes"]
-            ),
-            about=dict(record.get("about", {})),
-            undoes=record.get("undoes"),
+            what=_typed(record["what"], str),
+            changes=tuple(_parsed_change(change) for change in record["changes"]),
+            about=_typed(record.get("about", {}), dict),
+            undoes=_typed(record.get("undoes"), str, type(None)),
         )
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
         return None
+
+
+def _parsed_change(record: Mapping[str, Any]) -> ChangedFile:
+    preimage = _typed(record["preimage"], str)
+    if "/" in preimage or "\0" in preimage or preimage in {"", ".", ".."}:
+        raise ValueError(preimage)  # no name of a file in the folder of preimages
+    return ChangedFile(
+        path=_typed(record["path"], str),
+        before=_typed(record["before"], str, type(None)),
+        after=_typed(record["after"], str, type(None)),
+        preimage=preimage,
+        inode=_typed(record.get("inode"), int, type(None)),
+    )
+
+
+def _typed(value: Any, *kinds: type) -> Any:
+    if not isinstance(value, kinds):
+        raise TypeError(type(value))
+    return value
+
+
+def _taken(operations: Sequence[Operation]) -> dict[str, tuple[str, int]]:
+    """Of each old file what was brought into the present one: its hash and its length."""
+    found: dict[str, tuple[str, int]] = {}
+    for each in operations:
+        preimage, after, size = (each.about.get(key) for key in ("preimage", "after", "size"))
+        if each.what == LATE and isinstance(preimage, str) and isinstance(after, str):
+            found[preimage] = after, size if isinstance(size, int) else 0
+    return found

@@ -3,7 +3,8 @@
 Promise: ``applied(before, differences(before, after)) == after`` and ``parsed(written(x)) == x``
 for every text; ``without`` removes what one edit added and returns what it removed, leaves every
 other line of the present text as it is, and says which lines are in the way when that cannot be
-done (``tests/memory/test_undo.py``). Pure. Lines end with ``\\n`` alone, so that a change is a
+done; ``joined`` has every line that either of two edits added, or is None
+(``tests/memory/test_undo.py``). Pure. Lines end with ``\\n`` alone, so that a change is a
 unified diff which people and ``patch`` can read.
 """
 
@@ -21,7 +22,9 @@ __all__ = [
     "InTheWay",
     "applied",
     "differences",
+    "joined",
     "parsed",
+    "reverse",
     "shown",
     "without",
     "written",
@@ -82,6 +85,15 @@ def applied(before: str, hunks: Sequence[Hunk]) -> str | None:
     return "".join(result + lines[at:])
 
 
+def reverse(hunks: Sequence[Hunk]) -> tuple[Hunk, ...]:
+    """The hunks that lead back."""
+    result, moved = [], 0
+    for hunk in hunks:
+        result.append(Hunk(start=hunk.start + moved, removed=hunk.added, added=hunk.removed))
+        moved += len(hunk.added) - len(hunk.removed)
+    return tuple(result)
+
+
 def written(hunks: Sequence[Hunk]) -> str:
     """The hunks as a unified diff without context."""
     return "".join(_written(hunks))
@@ -138,6 +150,48 @@ def without(left: str, present: str, before: str) -> str:
         elif any(other.added or hunk.added for other in against):
             raise InTheWay([line for other in against for line in other.added or other.removed])
     return _woven(base, taken, since)
+
+
+def joined(base: str, theirs: str, ours: str) -> str | None:
+    """Both edits of ``base`` in one text; None if they made different things of the same lines."""
+    lines = _ended_lines(base)
+    first = [piece for hunk in _between(lines, _ended_lines(theirs)) for piece in _apart(hunk)]
+    second = [piece for hunk in _between(lines, _ended_lines(ours)) for piece in _apart(hunk)]
+    for hunk in second:
+        against = [other for other in first if _is_contested(hunk, other)]
+        if not against:
+            first.append(hunk)
+        elif len(against) == 1 and not against[0].removed and not hunk.removed:
+            both = _united(against[0].added, hunk.added)
+            first[first.index(against[0])] = replace(hunk, added=both)
+        elif against != [hunk]:
+            return None
+    return _woven(lines, first, ())
+
+
+def _is_contested(one: Hunk, other: Hunk) -> bool:
+    if one.removed and other.removed:
+        return _collide(one, other)
+    if not one.removed and not other.removed:
+        return one.start == other.start
+    inserted, changed = (other, one) if one.removed else (one, other)
+    # Lines put in amid lines that were only taken out stay; amid rewritten ones nobody can tell.
+    return bool(changed.added) and changed.start < inserted.start < changed.end
+
+
+def _united(theirs: tuple[str, ...], ours: tuple[str, ...]) -> tuple[str, ...]:
+    """What both put in at one place: what is the same once, and at each place theirs first."""
+    result: list[str] = []
+    at = 0
+    for hunk in _between(list(theirs), list(ours)):
+        result += [*theirs[at : hunk.end], *hunk.added]
+        at = hunk.end
+    return (*result, *theirs[at:])
+
+
+def _ended_lines(text: str) -> list[str]:
+    """Lines of which also the last has its end: adding to a file does not change that line."""
+    return _lines(text if not text or text.endswith("\n") else f"{text}\n")
 
 
 def _apart(hunk: Hunk) -> Iterator[Hunk]:

@@ -8,6 +8,7 @@ refused where folders are opened, in ``workspace``.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Final
 
 from holdfast.errors import PolicyRefused
@@ -53,6 +54,11 @@ def is_path(path: str) -> bool:
 def _judged(path: str) -> tuple[str, tuple[str, ...]]:
     if not isinstance(path, str):
         return "it is not a string", ()
+    return _judged_text(path)
+
+
+@lru_cache(maxsize=4_096)  # a folder is listed again and again, and its names stay the same
+def _judged_text(path: str) -> tuple[str, tuple[str, ...]]:
     parts = tuple(path.split("/"))
     inner = parts[1:] if parts[0] == ARCHIVE else parts
     if not inner or not path:

@@ -3,7 +3,8 @@
 Promise: a file is replaced only if it holds what was read; the file that was replaced is kept,
 moved and not copied, so that even a program that still has it open loses nothing; what an editor
 saved in between is back in its place before anybody computes on it. Half a file, as an editor
-that truncates and writes leaves it for a moment, is not taken for one
+that truncates and writes leaves it for a moment, is not taken for one; a save that takes longer
+than anybody can wait for is brought in by ``late``
 (``tests/memory/test_workspace_editors.py``). Needs a lock between those who call it; editors know
 none.
 """
@@ -19,14 +20,20 @@ from holdfast.disk import Directory, Seen
 from holdfast.errors import NotFound, PolicyRefused, StorageError
 from holdfast.memory.workspace.journal import ChangedFile, digest
 
-__all__ = ["put", "settled", "still", "take_back", "whole"]
+__all__ = ["is_finished", "put", "settled", "still", "take_back", "whole"]
 
 _QUIET: Final = 0.012
 """Seconds since the last change after which a save is over; above the ticks of the clock that
 file systems use, at most 10 ms."""
 _QUIET_IF_EMPTY: Final = 0.1
+_QUIET_IF_HELD: Final = 0.4
+"""For a file that some program has open for writing, and that looks whole."""
+_QUIET_IF_CUT: Final = 3.0
+"""For one that looks cut off, and some program has it open: that is the middle of a slow save."""
+_QUIET_IF_CUT_UNSEEN: Final = 1.0
+"""For one that looks cut off, where nobody can tell whether a program has it open."""
 _PATIENCE: Final = 0.4
-"""Seconds to wait for a quiet moment; after that two equal looks must do."""
+"""Seconds beyond these to wait for a quiet moment; after that two equal looks must do."""
 _PATIENCE_WITH_WRITERS: Final = 0.1
 """Seconds for a program that has the old file open; it may keep it open for ever."""
 _TORN: Final = Seen(0, 0, 0)
@@ -34,12 +41,15 @@ _TORN: Final = Seen(0, 0, 0)
 
 def whole(folder: Directory, name: str) -> tuple[bytes, Seen] | None:
     """The file for somebody who only reads it: not torn, not just truncated."""
-    deadline = time.monotonic() + _PATIENCE
+    began = time.monotonic()
     while (found := folder.look(name)) is not None:
         data, seen = found
-        if seen != _TORN and (data or _age(seen) >= _QUIET_IF_EMPTY):
+        needed = 0.0
+        if not data:
+            needed = _QUIET_IF_CUT if folder.is_written(name) else _QUIET_IF_EMPTY
+        if seen != _TORN and _age(seen) >= needed:
             return found
-        if time.monotonic() >= deadline:
+        if time.monotonic() - began >= needed + _PATIENCE:
             return found
         time.sleep(0.002)
     return None
@@ -53,25 +63,41 @@ def settled(
     ``is_ours`` says whether we have written it ourselves, which is always whole. Where the system
     tells who has it open for writing, that decides; else it must have been quiet for a moment.
     """
-    deadline = time.monotonic() + _PATIENCE
+    began = time.monotonic()
     first: tuple[Seen, float] | None = None
     while True:
-        is_free = folder.is_written(name) is False
+        is_written = folder.is_written(name)
         found = folder.look(name)
         now = time.monotonic()
         if found is None:
             # Vim moves the file to this name and then writes another.
-            if folder.identify(f"{name}~") is None or now >= deadline:
+            if folder.identify(f"{name}~") is None or now >= began + _PATIENCE:
                 return None
         elif found[1] != _TORN:
             data, seen = found
             same_since = first[1] if first is not None and first[0] == seen else now
             first = seen, same_since
             quiet = max(_age(seen), now - same_since)
-            needed = (0.0 if is_free else _QUIET) if data else _QUIET_IF_EMPTY
-            if quiet >= needed or is_ours(data, seen) or (now >= deadline and quiet > 0.001):
+            needed = _needed(data, is_written)
+            is_late = now >= began + needed + _PATIENCE and quiet > 0.001
+            if quiet >= needed or is_ours(data, seen) or is_late:
                 return found
         time.sleep(0.001)
+
+
+def is_finished(folder: Directory, name: str, data: bytes, seen: Seen) -> bool:
+    """Whether a file that holds ``data`` has been quiet for long enough to be taken as it is."""
+    return _age(seen) >= _needed(data, folder.is_written(name))
+
+
+def _needed(data: bytes, is_written: bool | None) -> float:
+    """Seconds without a change after which a save is over."""
+    if is_written is False:
+        return 0.0 if data else _QUIET_IF_EMPTY
+    is_cut = not data.endswith(b"\n")
+    if is_written:
+        return _QUIET_IF_CUT if is_cut else _QUIET_IF_HELD
+    return _QUIET_IF_CUT_UNSEEN if is_cut else _QUIET
 
 
 def _age(seen: Seen) -> float:

@@ -12,7 +12,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from holdfast.errors import NotFound, UsageError
-from holdfast.memory.workspace.journal import ChangedFile, Journal, Operation, digest
+from holdfast.memory.workspace.journal import LATE, ChangedFile, Journal, Operation, digest
+from holdfast.memory.workspace.late import earlier
 from holdfast.memory.workspace.merging import InTheWay, applied, parsed, shown, without
 from holdfast.text import one_line
 
@@ -37,7 +38,8 @@ def choose(journal: Journal, operation_id: str | None) -> Operation:
     operations = journal.operations()[::-1]
     if operation_id is None:
         for each in operations:
-            if each.undone_by is None and each.undoes is None:
+            # A late save is the doing of whoever saved: it is undone only by its id.
+            if each.undone_by is None and each.undoes is None and each.what != LATE:
                 return each
         raise NotFound("There is nothing to undo: no change of memory is kept that still stands.")
     for each in operations:
@@ -78,10 +80,9 @@ def text_before(
     present = digest(None if text is None else _bytes(text))
     if present == change.before:
         return text
-    kept = journal.preimage_of(change)
-    if change.before is not None and kept is None:
+    before = _before(journal, change, text)
+    if change.before is not None and before is None:
         raise UsageError(f"What {change.path} held before {operation.id} is no longer kept.")
-    before = None if kept is None else _text(kept)
     if present == change.after:
         return before
     if text is None or change.after is None:
@@ -95,11 +96,26 @@ def text_before(
     if left is None:
         raise _in_the_way(journal, operation, change, "was changed since")
     try:
-        return without(left, text, before or "")
+        return without(left, text, _frame(change.path, left) if before is None else before)
     except InTheWay as way:
         lines = "; ".join(one_line(line, 80) for line in way.lines[:3])
         what = f"was changed since, in lines of the operation: {lines}"
         raise _in_the_way(journal, operation, change, what) from way
+
+
+def _frame(path: str, made: str) -> str:
+    """What a new memory file begins with: it stays while others have added to the file."""
+    head, item, _ = made.partition("\n- ")
+    return f"{head}\n" if item and path.casefold().startswith("memory") else ""
+
+
+def _before(journal: Journal, change: ChangedFile, text: str | None) -> str | None:
+    kept = journal.preimage_of(change)
+    if change.before is not None and digest(kept) != change.before:  # saved into since
+        found = earlier(journal, change, text)
+        if found is not None:
+            return found
+    return None if kept is None else _text(kept)
 
 
 def _in_the_way(

@@ -4,7 +4,9 @@ Promise: a path leads to a Markdown file inside the folder or is refused (``test
 edit is computed on what the file holds when it is written, never on less, and what an editor
 saved is never lost (``test_workspace_editors.py``); an edit that returned is on disk, one that
 was interrupted is as if it had not been (``test_workspace_crashes.py``); every operation can be
-undone, also when others have edited since (``test_undo.py``). All in ``tests/memory``.
+undone, also when others have edited since (``test_undo.py``); what a program saves into a file
+that was replaced meanwhile is in it after the next operation (``test_workspace_late.py``). All in
+``tests/memory``.
 
 An editor that saves an older copy over a line of ours has removed that line, as far as anybody
 can tell; it is then in the ``.diff`` of its operation in ``.journal/preimages``.
@@ -22,12 +24,20 @@ from threading import local
 from typing import Final
 
 from holdfast.disk import Directory, FileLock, Seen
-from holdfast.errors import NotFound, PolicyRefused, StorageError, UsageError
-from holdfast.memory.workspace.journal import ChangedFile, Journal, Operation, digest
+from holdfast.errors import HoldfastError, NotFound, PolicyRefused, StorageError, UsageError
+from holdfast.memory.workspace.journal import (
+    LATE,
+    ChangedFile,
+    Journal,
+    LateSave,
+    Operation,
+    digest,
+)
+from holdfast.memory.workspace.late import Unclear, with_late
 from holdfast.memory.workspace.listing import files_in, problems_in
 from holdfast.memory.workspace.merging import differences, written
-from holdfast.memory.workspace.paths import MEMORY_FILES, check_path
-from holdfast.memory.workspace.swapping import put, settled, take_back, whole
+from holdfast.memory.workspace.paths import MEMORY_FILES, check_path, is_path
+from holdfast.memory.workspace.swapping import is_finished, put, settled, take_back, whole
 from holdfast.memory.workspace.undoing import Undone, choose, rehearse, text_before
 from holdfast.ports import Clock, Ids
 from holdfast.types import Json
@@ -36,6 +46,7 @@ __all__ = ["Change", "ChangedFile", "Operation", "Undone", "Workspace"]
 
 _AS_IT_IS: Final = ("utf-8", "surrogateescape")  # bytes that are not UTF-8 come back the same
 _TRIES: Final = 60
+_WELCOMED: Final = "welcomed"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,9 +131,13 @@ class Workspace:
 
     def problems(self) -> list[tuple[str, str]]:
         """What is wrong with the folder, for people to decide: the path, and what it is."""
-        late = "was saved into after it had been replaced: see what of it you need"
-        rescued = [(f".journal/rescued/{name}", late) for name in self.journal.rescued()]
-        return problems_in(self.base) + rescued
+        kept = "was saved into after it had been replaced: see what of it you need"
+        rescued = [(f".journal/rescued/{name}", kept) for name in self.journal.rescued()]
+        soon = (
+            "was saved too late; the next change of memory brings in what is in .journal/preimages/"
+        )
+        late = [(each.change.path, soon + each.change.preimage) for each in self.journal.all_late()]
+        return problems_in(self.base) + late + rescued
 
     # ── writing ──────────────────────────────────────────────────────────────────────────────
 
@@ -169,20 +184,26 @@ class Workspace:
                 f"Memory may only be read here; refused: {what}.",
                 hint='Allow it: memory.mode = "read-write" (holdfast config explain memory.mode)',
             )
-        running = _Running(what=what, about=about)
+        done: list[Operation] = []
         with FileLock(self.journal.folder.child("locks"), "memory").hold():
             self._recover()
-            self._here.running = running
-            try:
+            for late in self.journal.late():
+                self._bring_in(late, done)
+            with self._run(_Running(what=what, about=about), done):
                 yield
-                done = self._commit(running)
-            except BaseException:
-                self._roll_back(running)
-                raise
-            finally:
-                self._here.running = None
-        if done is not None and self._on_change is not None:
-            self._on_change(done)
+        if self._on_change is not None:
+            for each in done:
+                self._on_change(each)
+
+    def welcome(self, text: str) -> None:
+        """Explain the folder to whoever opens it: a README, once, and not over one that is there.
+
+        No operation: there is nothing to undo, and one that was deleted does not come back.
+        """
+        if self.read_only or self.base.glance("README.md") or self.journal.folder.glance(_WELCOMED):
+            return
+        self.base.create("README.md", text.encode())
+        self.journal.folder.create(_WELCOMED, b"", durable=False)
 
     @property
     def current(self) -> str | None:
@@ -228,6 +249,42 @@ class Workspace:
 
     # ── one operation ────────────────────────────────────────────────────────────────────────
 
+    @contextmanager
+    def _run(self, running: _Running, done: list[Operation]) -> Iterator[None]:
+        self._here.running = running
+        try:
+            yield
+            if (operation := self._commit(running)) is not None:
+                done.append(operation)
+        except BaseException:
+            self._roll_back(running)
+            raise
+        finally:
+            self._here.running = None
+
+    def _bring_in(self, late: LateSave, done: list[Operation]) -> None:
+        """Join what was saved into an old file with the present one, or keep it for people."""
+        change, store = late.change, self.journal.preimages
+        if not is_finished(store, change.preimage, late.data, late.seen):
+            return  # the next operation finds all of it
+        about: dict[str, Json] = {
+            "preimage": change.preimage,
+            "after": digest(late.data),
+            "size": len(late.data),
+        }
+        running = _Running(what=LATE, about=about)
+        try:
+            with self._run(running, done):
+                self.edit(change.path, lambda text: with_late(self.journal, late, text))
+                self._name(running)  # also if all of it is there: then it is not asked again
+        except Unclear:
+            with contextlib.suppress(HoldfastError):  # then the next operation does it
+                self.journal.rescue(change)
+        except HoldfastError:
+            # The file is none that can be edited now; others still are, if nothing is half done.
+            if self.journal.pending() is not None:
+                raise
+
     def _put(
         self,
         running: _Running,
@@ -256,6 +313,8 @@ class Workspace:
         if take_back(folder, name, change, store):
             running.changes.pop()
             store.remove(f"{change.preimage}.diff")
+        else:  # two saves at once: the other one is in the preimage, and comes in late
+            running.changes[-1] = self._with_inode(change)
         return False
 
     def _name(self, running: _Running) -> None:
@@ -294,13 +353,16 @@ class Workspace:
         if (folder_id := (str(folder.path), folder.inode)) not in self._durable:
             folder.sync_way()
             self._durable.add(folder_id)
-        found = self.journal.preimages.glance(change.preimage)
-        running.changes[-1] = replace(change, inode=None if found is None else found.inode)
+        running.changes[-1] = self._with_inode(change)
         if (seen := folder.glance(name)) is not None:
             self._left[path] = seen
 
+    def _with_inode(self, change: ChangedFile) -> ChangedFile:
+        found = self.journal.preimages.glance(change.preimage)
+        return replace(change, inode=None if found is None else found.inode)
+
     def _commit(self, running: _Running) -> Operation | None:
-        if not running.changes and running.undoes is None:
+        if running.id is None or not (running.changes or running.undoes or running.what == LATE):
             return None
         operation = running.as_operation(*running.changes)
         self.journal.add(operation)
@@ -324,6 +386,8 @@ class Workspace:
     def _take_back(self, operation: Operation) -> None:
         remaining: list[ChangedFile] = []
         for change in reversed(operation.changes):
+            if not is_path(change.path):
+                continue  # the journal is damaged: no operation of ours has changed that
             parts = check_path(change.path)
             with contextlib.suppress(PolicyRefused):
                 folder = self._folder(parts, create=False)
