@@ -119,7 +119,7 @@ def _is_base32(value: bytes) -> bool:
 
 def _is_flag_value(value: bytes) -> bool:
     text = value.decode("utf-8", "replace")
-    return is_password(text, quoted=False, sure=False)
+    return is_password(text, quoted=False, sure=any(char.isdigit() for char in text))
 
 
 def _is_phrase(value: bytes) -> bool:
