@@ -80,6 +80,7 @@ def test_a_chat_and_a_user_have_folders_of_their_own(home: Path) -> None:
     ):
         run = holdfast(home, *options, "remember", f"For {folder} only.", "--target", "memory")
         assert run.code == 0, run.err
+        assert f"Written to {folder}/MEMORY.md" in run.err
         assert (home / "agents" / "main" / folder / "MEMORY.md").is_file()
     assert not (home / "agents" / "main" / "MEMORY.md").exists()
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 import holdfast
+from holdfast.engine.remembering import said_in
 from holdfast.errors import HoldfastError, UsageError
 from holdfast.fencing import Quoted, fence, without_fenced
 from holdfast.types import Json
@@ -86,6 +87,20 @@ def test_a_sentence_in_the_middle_of_a_giant_result_is_a_tools(home: Path) -> No
         assert trusts(engine.call_tool("memory_write", {"text": planted}, session=session)) == [
             "tool"
         ]
+
+
+def test_only_so_much_of_a_long_run_is_read_for_one_memory(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("holdfast.engine.remembering._READ", 10_000)
+    with holdfast.open(home) as engine:
+        session = engine.session("s1")
+        session.append({"role": "user", "content": "My sister Ana lives in Porto."})
+        for number in range(20):
+            said_by_a_tool(session, f"line {number} " * 200)
+        read = said_in(engine._rooms, "s1")
+        assert sum(len(each.text) for each in read) < 15_000
+        assert read[0].role == "user", "what a user said is always read"
 
 
 def test_what_was_recalled_into_a_message_is_not_what_the_user_says(home: Path) -> None:

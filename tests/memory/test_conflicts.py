@@ -185,3 +185,11 @@ def test_a_megabyte_costs_no_more_than_its_beginning(piece: str) -> None:
 )
 def test_two_requests_do_not_deny_each_other(old: str, new: str) -> None:
     assert compare(statement(old, entity="user"), statement(new, entity="user")) is None
+
+
+@pytest.mark.parametrize("filler", ["其实", "实际上", "真的", "并", "根本", ""])
+def test_words_that_only_stress_make_no_difference(filler: str) -> None:
+    assert (
+        conflict("小李现在住在上海，不吃香菜。", f"小李{filler}不住在上海。", "小李") == "polarity"
+    )
+    assert conflict("Lives in Oslo.", "Does not actually live in Oslo.") == "polarity"

@@ -90,7 +90,8 @@ def _tell(door: Door, done: Forgotten, *, erase: bool) -> None:
         note(f"Erased from {_places(len(done.items))}. Receipt: {display(done.receipt_path or '')}")
     else:
         back = door.command("undo", done.operation or "")
-        note(f"{len(done.items)} moved to the archive. To have them back: {back}")
+        them = "it" if len(done.items) == 1 else "them"
+        note(f"{len(done.items)} moved to the archive. To have {them} back: {back}")
     if done.remaining:
         would = "would remain" if done.is_dry_run else "remains"
         say(f"It {would} in {_places(len(done.remaining))} that we may not change:")

@@ -39,6 +39,13 @@ class Door:
             chat_type=cast("ChatType", self.chat_type or ("group" if self.chat else "direct")),
         )
 
+    @property
+    def folder(self) -> str:
+        """Where the files of this place are, from the agent's own folder."""
+        if self.chat:
+            return f"chats/{self.chat}/"
+        return f"users/{self.user}/" if self.user else ""
+
     def command(self, *words: str) -> str:
         """A command to paste that means the same place as this one."""
         options = {

@@ -44,7 +44,8 @@ def _say_remembered(door: Door, done: Remembered) -> None:
     for each in done.skipped:
         say(f"not written again ({each.why}), {each.path} says: {display(each.kept)}")
     if done.added:
-        note(f"Written to {done.path}. Take it back: {door.command('undo', done.operation or '')}")
+        back = door.command("undo", done.operation or "")
+        note(f"Written to {door.folder}{done.path}. Take it back: {back}")
     if done.redirected:
         note(done.redirected)
     for id in done.updates:

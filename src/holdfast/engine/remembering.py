@@ -7,8 +7,8 @@ and told, never put in its place in silence.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Collection, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from datetime import date, datetime
 from typing import Final, Literal
@@ -31,7 +31,7 @@ from holdfast.retain.documents import lines as memory_lines
 from holdfast.scope import may_read_here
 from holdfast.sessions.shapes import message_of
 from holdfast.text import normalise
-from holdfast.types import Citation, Json, LineSpan, Scope
+from holdfast.types import Citation, Entry, Json, LineSpan, Scope
 
 __all__ = [
     "Clash",
@@ -48,8 +48,13 @@ __all__ = [
     "write_lines",
 ]
 
+log = logging.getLogger("holdfast.engine")
+
 _HEARD: Final = 2_000
 """How many entries back a memory that a model writes may stand on."""
+_READ: Final = 1_000_000
+"""Characters of tools and assistants that are read for that, the newest first; of users all. What
+stands further back makes a memory the agent's at most, which is never promoted."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -193,12 +198,14 @@ def write_lines(
 
 def _judged(memory: Memories, written: Written) -> Judged:
     """What the new lines end, and what they contradict. They stay written whatever this finds."""
-    with suppress(HoldfastError):
+    try:
         for each in written.skipped:
             if each.line.kind == "O":  # said again: held more firmly
                 memory.facts.support(each.id, trust=each.line.trust, sources=each.evidence)
         if written.added:
             return memory.facts.observe(written.added)
+    except HoldfastError as error:
+        log.warning("what was written is not compared with older memories: %s", error.message)
     return Judged()
 
 
@@ -272,16 +279,26 @@ def said_in(rooms: Rooms, session: str | None) -> list[Said]:
     if session is None:
         return []
     said: list[Said] = []
-    for entry in rooms.transcript(session).entries(last=_HEARD):
-        if entry.type != "message":
+    room = _READ
+    for entry in reversed(rooms.transcript(session).entries(last=_HEARD)):
+        heard = _heard(rooms, session, entry)
+        if heard is None or (heard.role != "user" and room <= 0):
             continue
-        message = message_of(rooms.store.whole(entry, strict=False))
-        text = without_fenced(message.text) if message is not None else ""
-        if message is not None and text:
-            is_tool = message.role == "tool" or bool(message.tool_results)
-            source = str(Citation(source=session, entry=entry.id))
-            said.append(Said(role="tool" if is_tool else message.role, text=text, source=source))
-    return said
+        room -= len(heard.text)
+        said.append(heard)
+    return said[::-1]
+
+
+def _heard(rooms: Rooms, session: str, entry: Entry) -> Said | None:
+    if entry.type != "message":
+        return None
+    message = message_of(rooms.store.whole(entry, strict=False))
+    text = without_fenced(message.text) if message is not None else ""
+    if message is None or not text:
+        return None
+    is_tool = message.role == "tool" or bool(message.tool_results)
+    source = str(Citation(source=session, entry=entry.id))
+    return Said(role="tool" if is_tool else message.role, text=text, source=source)
 
 
 def trusted(text: str, said: Sequence[Said]) -> Trust:

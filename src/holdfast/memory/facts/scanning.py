@@ -40,6 +40,7 @@ class Token:
 _CONTRACTED: Final = re.compile(r"(?i)\b(ca|wo|do|does|did|is|are|was|were|has|have|had|should"
                                 r"|would|could|must|need)n['’]t\b|\b(can)not\b")  # fmt: skip
 _PHRASES: Final = (
+    (re.compile("其实|实际上|事实上|确实|真的(?!是)|根本(?=不|没)|压根|并(?=不|没|非)"), ""),
     (re.compile(r"(?i)\b(?:used to|formerly|previously)\b"), " was "),
     (re.compile(r"(?i)\b(?:is|are|be|turned|switched|set to|kept|left) (on|off)\b(?!\s*\w)"),
      r" switched-\1 "),
