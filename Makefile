@@ -11,7 +11,7 @@ export HOLDFAST_DATA := $(abspath ../shared/data)
 endif
 endif
 
-.PHONY: run test test-long check setup bench replay docs format clean help
+.PHONY: run test test-long check setup bench bench-peers replay docs format clean help
 
 run: $(READY)          ## open the main job: a tour of what Holdfast does
 	@$(VENV)/bin/holdfast demo
@@ -32,6 +32,9 @@ check: $(READY)        ## format, lint, types, layers, docs
 bench: $(READY)        ## measure, and keep the results in benchmarks/results
 	@$(PYTHON) -m benchmarks
 
+bench-peers: $(READY)  ## search beside memsearch and plain FTS5, each in its own environment
+	@$(PYTHON) -m benchmarks.peers.run
+
 replay: $(READY)       ## every public transcript through small windows, each strategy
 	@$(PYTHON) -m scripts.replay_all
 
@@ -48,7 +51,7 @@ $(READY): pyproject.toml constraints.txt scripts/setup
 	@bash scripts/setup $(VENV)
 
 clean:                 ## remove everything that was installed or made
-	rm -rf $(VENV) .mypy_cache .ruff_cache .import_linter_cache .hypothesis dist build
+	rm -rf $(VENV) .peers .mypy_cache .ruff_cache .import_linter_cache .hypothesis dist build
 
 help:                  ## this list
 	@sed -n 's/^\([a-z-]*\):[^#]*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12

@@ -13,7 +13,7 @@ import sys
 from datetime import UTC, datetime
 from pathlib import Path
 
-from benchmarks import append, context, extraction, memory, opening, planning
+from benchmarks import append, context, extraction, memory, opening, planning, search
 
 RESULTS = Path(__file__).parent / "results"
 ALL = {
@@ -23,6 +23,7 @@ ALL = {
     "context": context.measure,
     "extraction": extraction.measure,
     "memory": memory.measure,
+    "search": search.measure,
 }
 
 

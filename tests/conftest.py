@@ -33,6 +33,9 @@ def clean_environ(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     for name in list(os.environ):
         if name.startswith("HOLDFAST_") and name not in {"HOLDFAST_DATA", "HOLDFAST_TEST_SCALE"}:
             monkeypatch.delenv(name)
+    # By words alone, unless a test asks for encoders: loading one takes longer than most tests.
+    monkeypatch.setenv("HOLDFAST_SEARCH_EMBEDDER", "none")
+    monkeypatch.setenv("HOLDFAST_MODELS", str(Path(tempfile.gettempdir()) / "holdfast-test-models"))
     monkeypatch.setenv("HOLDFAST_HOME", str(tmp_path / "default-home"))
 
 

@@ -7,6 +7,7 @@
     ├── IrreducibleContext                 what must be sent does not fit      exit 4
     ├── NotFound                           session, entry, artifact            exit 3
     │   └── SessionGone                    deleted or renamed while open
+    ├── ModelUnavailable                   not installed, not reachable        exit 7
     ├── StorageError                       path, what is safe, what to run     exit 5
     │   └── Locked                         by which process, if that is known
     └── PolicyRefused                      path escape, symlink, bad name      exit 6
@@ -26,6 +27,7 @@ __all__ = [
     "InvalidMessage",
     "IrreducibleContext",
     "Locked",
+    "ModelUnavailable",
     "NotFound",
     "PolicyRefused",
     "SessionGone",
@@ -83,6 +85,12 @@ class NotFound(HoldfastError):
 
 class SessionGone(NotFound):
     """The session was deleted or renamed while somebody still had it open."""
+
+
+class ModelUnavailable(HoldfastError):
+    """A model or encoder is not installed, cannot be loaded, or does not answer."""
+
+    exit_code = 7
 
 
 class StorageError(HoldfastError):

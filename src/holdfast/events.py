@@ -25,6 +25,7 @@ __all__ = [
     "ContextPressure",
     "Event",
     "EventBus",
+    "IndexChanged",
     "Listener",
     "MemoryChanged",
     "MemoryConflict",
@@ -34,6 +35,7 @@ __all__ = [
     "MemoryFlushStart",
     "MemoryForgotten",
     "MemoryWritten",
+    "Searched",
     "SessionClosed",
     "SessionDeleted",
     "SessionRenamed",
@@ -213,6 +215,25 @@ class MemoryErased(Event):
     stores: int
     spans: int
     remaining: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Searched(Event):
+    """A search was answered. What was asked is not told: events are kept, questions are not."""
+
+    passages: int
+    took_ms: float
+    degraded: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IndexChanged(Event):
+    """The search index was brought up to date, built anew, or found damaged."""
+
+    what: str
+    documents: int = 0
+    embedded: int = 0
+    reason: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,24 +10,33 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
 
 from holdfast.types import Erased, Json, Message, Usage
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from holdfast.matching import Match
+
+    Floats: TypeAlias = NDArray[np.float32]
 
 __all__ = [
     "Clock",
+    "Embedded",
     "Embedder",
     "Erasable",
+    "Expander",
     "Ids",
     "Model",
     "ModelFailure",
     "ModelReply",
     "ModelRequest",
     "Reranker",
+    "Script",
     "TokenCounter",
+    "Tokens",
 ]
 
 
@@ -76,18 +85,74 @@ class Model(Protocol):
     async def complete(self, request: ModelRequest) -> ModelReply: ...
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tokens:
+    """The vectors of the words of one text, as the encoder saw them in their sentence."""
+
+    vectors: Floats
+    """One row for each, of length 1. Marks of the encoder and punctuation are left out."""
+    spans: Sequence[tuple[int, int]]
+    """Where each stands in the text."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Embedded:
+    """What an encoder makes of some texts."""
+
+    vectors: Floats
+    """One row for each text, of length 1."""
+    tokens: Sequence[Tokens] | None = None
+    """One for each text, if they were asked for and the encoder has them."""
+
+
+Script = Literal["latin", "cjk", "any"]
+
+
 class Embedder(Protocol):
+    """Turns texts into vectors. Plain, not async: encoding is work, and callers choose the
+    thread; one that asks a server waits for it, bounded by its own time limit."""
+
     @property
-    def name(self) -> str: ...
+    def name(self) -> str:
+        """Changes whenever the vectors would: model, version, quantisation, pooling."""
+        ...
 
     @property
     def dimensions(self) -> int: ...
 
-    async def embed(self, texts: Sequence[str]) -> Sequence[Sequence[float]]: ...
+    @property
+    def script(self) -> Script:
+        """Which texts it is meant for."""
+        ...
+
+    @property
+    def has_tokens(self) -> bool: ...
+
+    def embed(self, texts: Sequence[str], *, tokens: bool = False) -> Embedded:
+        """In the order of the texts, in batches of its own choice.
+
+        Raises:
+            ModelUnavailable: it cannot be loaded or reached; says what to do.
+        """
+        ...
 
 
 class Reranker(Protocol):
-    async def score(self, query: str, texts: Sequence[str]) -> Sequence[float]: ...
+    """Scores how well each text answers the query, within ``seconds``."""
+
+    @property
+    def name(self) -> str: ...
+
+    def score(self, query: str, texts: Sequence[str], *, seconds: float) -> Sequence[float]: ...
+
+
+class Expander(Protocol):
+    """Other words for a query: aliases from the bank, or a model's, within ``seconds``."""
+
+    @property
+    def name(self) -> str: ...
+
+    def expand(self, query: str, *, seconds: float) -> Sequence[str]: ...
 
 
 class TokenCounter(Protocol):

@@ -5,6 +5,8 @@ from __future__ import annotations
 import tomllib
 from pathlib import Path
 
+import pytest
+
 from tests.doors.command import holdfast
 
 OPENCLAW = """{
@@ -19,6 +21,11 @@ OPENCLAW = """{
 (target: 5588544200, channel: telegram).\\nReply with NO_REPLY.",
   }}}},
 }"""
+
+
+@pytest.fixture(autouse=True)
+def nothing_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("HOLDFAST_SEARCH_EMBEDDER")  # what every test sets, but not a user
 
 
 def test_a_value_shows_where_it_came_from(home: Path) -> None:
@@ -99,6 +106,6 @@ def test_a_key_can_be_explained_while_its_value_is_wrong(home: Path) -> None:
 
 def test_settings_that_steer_nothing_yet_are_said_to(home: Path) -> None:
     home.mkdir()
-    (home / "config.toml").write_text("[search]\nmax_results = 7\n")
-    assert "not yet" in holdfast(home, "config", "explain", "search.max_results").out
-    assert "search.max_results" in holdfast(home, "doctor").out
+    (home / "config.toml").write_text("[recall]\nmax_tokens = 700\n")
+    assert "not yet" in holdfast(home, "config", "explain", "recall.max_tokens").out
+    assert "recall.max_tokens" in holdfast(home, "doctor").out

@@ -49,6 +49,7 @@ CONTRACT: dict[str, Any] = {
     "compaction.inline_seconds": 30,
     "compaction.pins": [],
     "compaction.model": None,
+    "search.embedder": "auto",
     "search.max_results": 6,
     "search.max_snippet_chars": 700,
     "search.max_injected_chars": 20_000,

@@ -12,7 +12,7 @@ from typing import Annotated
 import typer
 
 from holdfast._version import __version__
-from holdfast.cli import memory
+from holdfast.cli import finding, memory
 from holdfast.cli.options import AsJson, Door, door
 
 __all__ = ["AsJson", "Door", "app", "door"]
@@ -92,6 +92,7 @@ def demo() -> None:
 
 
 memory.register(app)
+finding.register(app)
 
 
 # ── the context ─────────────────────────────────────────────────────────────────────────────

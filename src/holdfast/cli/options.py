@@ -37,6 +37,7 @@ class Door:
             user=self.user,
             chat=self.chat,
             chat_type=cast("ChatType", self.chat_type or ("group" if self.chat else "direct")),
+            background=False,  # gone before a thread would have begun
         )
 
     @property

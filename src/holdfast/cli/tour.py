@@ -1,8 +1,8 @@
 """``holdfast demo``: a short tour on real files, in a temporary home, offline.
 
 It fills a small window until the conversation is read for memory, compacted and continued,
-pulls the plug on a writer, damages a file, goes back to originals and forks; every number it
-prints was counted while it ran (``tests/doors/test_demo.py``).
+pulls the plug on a writer, damages a file, goes back to originals, forks, remembers, erases and
+searches; every number it prints was counted while it ran (``tests/doors/test_demo.py``).
 """
 
 from __future__ import annotations
@@ -40,10 +40,12 @@ def run() -> None:
         _damage(engine, home)
         _go_back(engine)
         _remember(engine, home)
+    _find_again(home)
     say(f"Everything is under {home}. Look around:")
     for command in (
         f"context explain agent --window {_WINDOW}",
         "sessions show agent --view",
+        "--agent notes search 'what does she like to drink?' --explain",
         "facts list",
         "tasks list",
         "sessions list",
@@ -185,6 +187,37 @@ def _remember(engine: holdfast.Engine, home: Path) -> None:
     left = sum(secret.encode() in file.read_bytes() for file in home.rglob("*") if file.is_file())
     say(f"   A door code was erased from transcript and memory: receipt {gone.receipt}, still in")
     say(f"   {left} of {sum(1 for file in home.rglob('*') if file.is_file())} files.\n")
+
+
+_NOTES = (
+    "Ana moved from Lisbon to Porto on 3 May and works at the harbour office.",
+    "Peter drinks green tea in the morning, never coffee.",
+    "女儿的生日是五月三号，她最喜欢恐龙。",
+    "The release of billing 2.4 is planned for Thursday; rollback is `make rollback`.",
+    "部署使用Docker，数据库是PostgreSQL 16。",
+)
+_QUESTIONS = (
+    "what does he like to drink?",
+    "生日",
+    "when is the daughter's birthday?",
+    "安娜住在哪里？",
+)
+
+
+def _find_again(home: Path) -> None:
+    with holdfast.open(home, agent="notes", background=False) as engine:
+        for note_text in _NOTES:
+            engine.remember(note_text)
+        engine.index.sync()
+        say("7. Find it again: by words, by meaning, in English and Chinese, and it says why.")
+        for question in _QUESTIONS:
+            found = engine.search(question, limit=1)
+            best = found.passages[0] if found.passages else None
+            shown = "nothing" if best is None else f"{one_line(best.text, 60)}  ({best.citation})"
+            say(f"   {question}\n     → {shown}")
+        for each in found.degraded:
+            say(f"   ({each})")
+    say()
 
 
 def _count(what: tuple[object, ...], name: str) -> str:

@@ -226,6 +226,13 @@ Citations = Literal["auto", "on", "off"]
 class Search(Section):
     """How memories are found, ranked and shown."""
 
+    embedder: str = key(
+        "auto",
+        text,
+        "What finds by meaning: auto (what is installed), none, minilm, universal, "
+        "onnx:FOLDER, ollama:MODEL, openai:MODEL or voyage:MODEL.",
+    )
+
     max_results: int = key(6, whole(1, 200), "The most passages one search returns.")
     max_snippet_chars: int = key(700, whole(20), "The longest passage shown, in characters.")
     max_injected_chars: int = key(
@@ -503,6 +510,13 @@ IN_EFFECT: Final = frozenset(
         "forget.after_days",
         "forget.below_importance",
         "forget.max_bytes",
+        "index.debounce_ms",
+        "index.embedding_cache",
+        "index.extra_paths",
+        "index.include_default_memory",
+        "index.retention_days",
+        "index.sessions",
+        "index.update_interval",
         "memory.git",
         "memory.language",
         "memory.mode",
@@ -516,6 +530,19 @@ IN_EFFECT: Final = frozenset(
         "prune.tools.allow",
         "prune.tools.deny",
         "prune.ttl",
+        "scope.default",
+        "scope.rules",
+        "search.citations",
+        "search.embedder",
+        "search.expand",
+        "search.half_life_days",
+        "search.max_injected_chars",
+        "search.max_results",
+        "search.max_snippet_chars",
+        "search.mmr",
+        "search.text_weight",
+        "search.timeout_ms",
+        "search.vector_weight",
         "transcripts.redact",
     }
 )

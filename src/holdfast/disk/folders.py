@@ -55,6 +55,7 @@ class Found(NamedTuple):
     is_mine: bool
     is_loose: bool
     """Others may read or change it."""
+    seen: Seen = Seen(0, 0, 0)
 
 
 class Directory:
@@ -220,9 +221,17 @@ class Directory:
         result = {}
         for name in names:
             self._check(name)
-            with contextlib.suppress(OSError):
+            try:
                 result[name] = seen(os.stat(name, dir_fd=self._fd, follow_symlinks=False))
+            except OSError:
+                continue
         return result
+
+    def touch(self, name: str) -> None:
+        """Say that the file was used now. Only its time changes, and that is worth no error."""
+        self._check(name)
+        with contextlib.suppress(OSError):
+            os.utime(name, dir_fd=self._fd, follow_symlinks=False)
 
     def is_written(self, name: str) -> bool | None:
         """Whether some program has the file open for writing; None if nobody can tell."""
@@ -339,15 +348,17 @@ class Directory:
     def found(self) -> list[Found]:
         """Everything in this folder, sorted by name; nothing is followed or opened."""
         result = []
+        me = os.geteuid()
         with told("list", self.path), os.scandir(self._fd) as entries:
             for entry in entries:
                 try:
                     stats = entry.stat(follow_symlinks=False)
                 except FileNotFoundError:
                     continue  # gone meanwhile
-                mine = os.geteuid() in (0, stats.st_uid)
+                mine = me in (0, stats.st_uid)
                 loose = bool(stats.st_mode & 0o077) and not stat.S_ISLNK(stats.st_mode)
-                result.append(Found(entry.name, kind_of(stats), stats.st_size, mine, loose))
+                kind, size = kind_of(stats), stats.st_size
+                result.append(Found(entry.name, kind, size, mine, loose, seen(stats)))
         return sorted(result)
 
     def walk(self) -> Iterator[tuple[str, Kind, int]]:

@@ -11,7 +11,7 @@ import asyncio
 import os
 from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from datetime import date
+from datetime import date, datetime
 from functools import partial
 from pathlib import Path
 from types import TracebackType
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from holdfast.engine.turn import About, Explanation, Prepared
     from holdfast.memory.facts import Conflict
     from holdfast.memory.workspace import Operation, Undone
+    from holdfast.search.request import SearchResult
 
 __all__ = ["AsyncEngine", "AsyncSession", "aopen_engine"]
 
@@ -62,6 +63,8 @@ class aopen_engine:
         user: str | None = None,
         chat: str | None = None,
         chat_type: ChatType = "direct",
+        memberships: Iterable[str] = (),
+        background: bool = True,
         config: Mapping[str, Json] | None = None,
         clock: Clock | None = None,
         ids: Ids | None = None,
@@ -73,6 +76,8 @@ class aopen_engine:
             user=user,
             chat=chat,
             chat_type=chat_type,
+            memberships=memberships,
+            background=background,
             config=config,
             clock=clock,
             ids=ids,
@@ -291,6 +296,50 @@ class AsyncEngine:
 
     async def get(self, path: str) -> Passage:
         return await self._threads.run(self._engine.get, path)
+
+    async def search(
+        self,
+        query: str,
+        *,
+        limit: int | None = None,
+        kind: str | None = None,
+        entity: str | None = None,
+        since: date | datetime | None = None,
+        until: date | datetime | None = None,
+        as_of: date | datetime | None = None,
+        source: str | None = None,
+        session: str | None = None,
+        chat_type: str | None = None,
+        vectors: bool = True,
+        max_chars: int | None = None,
+        max_tokens: int | None = None,
+        now: datetime | None = None,
+        explain: bool = False,
+        timeout_ms: int | None = None,
+    ) -> SearchResult:
+        return await self._threads.run(
+            self._engine.search,
+            query,
+            limit=limit,
+            kind=kind,
+            entity=entity,
+            since=since,
+            until=until,
+            as_of=as_of,
+            source=source,
+            session=session,
+            chat_type=chat_type,
+            vectors=vectors,
+            max_chars=max_chars,
+            max_tokens=max_tokens,
+            now=now,
+            explain=explain,
+            timeout_ms=timeout_ms,
+        )
+
+    @property
+    def index(self) -> Awaited:
+        return Awaited(lambda: self._engine.index, self._threads)
 
     async def undo(self, operation: str | None = None, *, dry_run: bool = False) -> Undone:
         return await self._threads.run(self._engine.undo, operation, dry_run=dry_run)

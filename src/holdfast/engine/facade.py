@@ -11,8 +11,8 @@ Promise: the lines above are the contract (``tests/engine/test_contract.py``).
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
-from datetime import date
+from collections.abc import Callable, Iterable, Mapping
+from datetime import date, datetime
 from importlib import import_module
 from pathlib import Path
 from types import TracebackType
@@ -34,11 +34,13 @@ if TYPE_CHECKING:
     from holdfast.engine.erase import Forgotten
     from holdfast.engine.memories import Memories
     from holdfast.engine.remembering import Passage, Remembered
+    from holdfast.engine.searching import SearchRoom
     from holdfast.engine.tools import ToolFormat
     from holdfast.memory.facts import Conflict, Facts
     from holdfast.memory.forgetting.archive import Archive
     from holdfast.memory.tasks import Tasks
     from holdfast.memory.workspace import Operation, Undone
+    from holdfast.search.request import SearchResult
 
 __all__ = ["Engine", "open_engine"]
 
@@ -55,6 +57,8 @@ def open_engine(
     user: str | None = None,
     chat: str | None = None,
     chat_type: ChatType = "direct",
+    memberships: Iterable[str] = (),
+    background: bool = True,
     config: Mapping[str, Json] | None = None,
     clock: Clock | None = None,
     ids: Ids | None = None,
@@ -62,7 +66,10 @@ def open_engine(
     """The engine of an agent whose files live under ``home`` (default: HOLDFAST_HOME).
 
     ``user``, ``chat`` and ``chat_type`` say who is speaking where; they decide which folder
-    is read and written. ``config`` overrides single settings: ``{"flush.enabled": False}``.
+    is read and written. A direct chat may also search the chats named in ``memberships``: those
+    its user belongs to, as the door knows. From the first search on a thread keeps the index
+    up; without ``background`` each search does a little of that itself. ``config`` overrides
+    single settings: ``{"flush.enabled": False}``.
     """
     path = Path(home).expanduser() if home is not None else default_home(os.environ)
     if path.exists() and not path.is_dir():
@@ -78,6 +85,8 @@ def open_engine(
         settings=settings,
         clock=clock or SystemClock(),
         ids=ids or TimeOrderedIds(),
+        memberships=frozenset(memberships),
+        background=background,
     )
     return Engine(rooms)
 
@@ -104,6 +113,7 @@ class Engine:
 
     def close(self) -> None:
         """Let go of all files. Conversations stay open: they go on next time."""
+        self._rooms.close_search()
         self._rooms.release_all()
 
     @property
@@ -135,6 +145,7 @@ class Engine:
         header |= {key: value for key in ("user", "chat") if (value := getattr(scope, key))}
         with self._rooms.watching("create", name) as store:
             transcript, is_new = store.open_or_create(name, header)
+            store.note_use(name)
         self._rooms.adopt(transcript)
         entries = transcript.state().entries
         self._rooms.tell(SessionStarted, session=name, resumed=not is_new, entries=entries)
@@ -143,6 +154,7 @@ class Engine:
     def existing_session(self, name: str) -> Session:
         """The session of that name; NotFound, with what became of it, if there is none."""
         self._rooms.transcript(name)
+        self._rooms.store.note_use(name)
         return Session(self._rooms, name)
 
     def sessions(self) -> list[SessionSummary]:
@@ -200,6 +212,57 @@ class Engine:
         """A memory file, some lines of it (``MEMORY.md#L3-L9``), or ``session#entry``."""
         found: Passage = _loaded("remembering").get(self._rooms, path)
         return found
+
+    def search(
+        self,
+        query: str,
+        *,
+        limit: int | None = None,
+        kind: str | None = None,
+        entity: str | None = None,
+        since: date | datetime | None = None,
+        until: date | datetime | None = None,
+        as_of: date | datetime | None = None,
+        source: str | None = None,
+        session: str | None = None,
+        chat_type: str | None = None,
+        vectors: bool = True,
+        max_chars: int | None = None,
+        max_tokens: int | None = None,
+        now: datetime | None = None,
+        explain: bool = False,
+        timeout_ms: int | None = None,
+    ) -> SearchResult:
+        """Passages of memory and earlier conversations, the best first, each with its source.
+
+        What was acknowledged before is found. An empty result says why, and ``degraded`` names
+        what did not run; with ``explain`` each passage shows how it got its place.
+        """
+        found: SearchResult = _loaded("searching.asking").search(
+            self._rooms,
+            query,
+            limit=limit,
+            kind=kind,
+            entity=entity,
+            since=since,
+            until=until,
+            as_of=as_of,
+            source=source,
+            session=session,
+            chat_type=chat_type,
+            vectors=vectors,
+            max_chars=max_chars,
+            max_tokens=max_tokens,
+            now=now,
+            explain=explain,
+            timeout_ms=timeout_ms,
+        )
+        return found
+
+    @property
+    def index(self) -> SearchRoom:
+        """The search index: ``status``, ``sync``, ``rebuild``, ``verify``."""
+        return self._rooms.search
 
     def files(self) -> list[str]:
         """The memory files there are: what ``get`` reads."""

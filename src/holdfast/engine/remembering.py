@@ -28,10 +28,10 @@ from holdfast.ports import Model
 from holdfast.redact import has_secret
 from holdfast.retain import RetainLine, Trust
 from holdfast.retain.documents import lines as memory_lines
-from holdfast.scope import may_read_here
+from holdfast.scope import may_read_line, place_of
 from holdfast.sessions.shapes import message_of
 from holdfast.text import normalise
-from holdfast.types import Citation, Entry, Json, LineSpan, Scope
+from holdfast.types import Citation, Entry, Json, LineSpan
 
 __all__ = [
     "Clash",
@@ -41,6 +41,7 @@ __all__ = [
     "Repeat",
     "conflicts",
     "get",
+    "moment",
     "remember",
     "retain",
     "said_in",
@@ -252,7 +253,7 @@ def _structured(given: Mapping[str, Json]) -> list[RetainLine | Note]:
         wrong = f"{unknown[0]!r} is no field of a memory" if unknown else "A memory needs a text"
         near = did_you_mean(unknown[0], _FIELDS) if unknown else None
         raise UsageError(f"{wrong}.", hint=near or "Fields: " + ", ".join(_FIELDS))
-    since, until = (_moment(name, given.get(name)) for name in ("since", "until"))
+    since, until = (moment(name, given.get(name)) for name in ("since", "until"))
     lines = lines_of(
         given["text"],
         kind=given.get("kind"),
@@ -262,7 +263,8 @@ def _structured(given: Mapping[str, Json]) -> list[RetainLine | Note]:
     return [replace(line, since=since, until=until) for line in lines]
 
 
-def _moment(name: str, value: Json) -> date | datetime | None:
+def moment(name: str, value: Json) -> date | datetime | None:
+    """A day or a time as a model writes it."""
     if not value:
         return None
     try:
@@ -338,7 +340,7 @@ def get(rooms: Rooms, path: str) -> Passage:
     name = path if cited is None else cited.source
     if "#" in path and (cited is None or cited.span is None):
         raise UsageError(f"{path!r} names no lines.", hint=f"Write {name.partition('#')[0]}#L3-L9")
-    lines = _lines_for(rooms.scope, _text_of(rooms, name))
+    lines = _lines_for(rooms, name, _text_of(rooms, name))
     if cited is None or cited.span is None:
         return Passage(citation=name, text="".join(lines), lines=len(lines))
     span = cited.span
@@ -351,6 +353,11 @@ def get(rooms: Rooms, path: str) -> Passage:
 
 def _text_of(rooms: Rooms, name: str) -> str:
     workspace = rooms.readable_memory().workspace
+    if (key := _elsewhere(rooms, name)) is not None:
+        text = rooms.search.sources.text_of(key)
+        if text is None:
+            raise NotFound(f"{name!r} is gone.", hint="Search again: holdfast search QUERY")
+        return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
     if name in rooms.store.names():
         raise UsageError(
             f"{name!r} is a session; a passage of it is {name}#ENTRY.",
@@ -365,19 +372,50 @@ def _text_of(rooms: Rooms, name: str) -> str:
     return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
-def _lines_for(reader: Scope, text: str) -> list[str]:
+def _elsewhere(rooms: Rooms, name: str) -> str | None:
+    """The key of a file outside of this place that the reader may search, if it is one."""
+    if (_chat_of(rooms, name)) is not None:
+        return name
+    if name.startswith(("/", "~")) and rooms.settings.index.extra_paths:
+        sources = rooms.search.sources
+        key = sources.extra_key(name)
+        return key if key in sources.found() else None
+    return None
+
+
+def _chat_of(rooms: Rooms, name: str) -> str | None:
+    """The chat in whose folder this is, if its user belongs to it and asks in private."""
+    kind, _, rest = name.partition("/")
+    chat = rest.partition("/")[0]
+    is_member = rooms.scope.chat_type == "direct" and chat in rooms.memberships
+    return chat if kind == "chats" and is_member else None
+
+
+def _lines_for(rooms: Rooms, name: str, text: str) -> list[str]:
     """The lines of a file; of those that are for others only, their numbers stay."""
+    reader, chat = rooms.scope, _chat_of(rooms, name)
+    place = place_of(reader) if chat is None else replace(place_of(reader), user=None, chat=chat)
     lines = split_lines(text)
     for found in memory_lines(text):
-        if not may_read_here(reader, found.line):
+        if not may_read_line(
+            reader,
+            place,
+            user=found.line.user,
+            chat=found.line.chat,
+            memberships=rooms.memberships,
+        ):
             for number in range(found.span.start, found.span.end + 1):
                 lines[number - 1] = "\n"
     return lines
 
 
 def _entry(rooms: Rooms, cited: Citation) -> Passage:
-    transcript = rooms.transcript(cited.source)
-    entry = rooms.store.whole(transcript.find(cited.entry or ""))
+    if (chat := _chat_of(rooms, cited.source)) is not None:
+        session = cited.source.rpartition("/")[2]
+        entry = rooms.search.sources.entry(f"chats/{chat}/sessions/{session}", cited.entry or "")
+    else:
+        transcript = rooms.transcript(cited.source)
+        entry = rooms.store.whole(transcript.find(cited.entry or ""))
     message = message_of(entry)
     if message is None:
         raise NotFound(f"{cited} is no message.", hint=f"holdfast sessions show {cited.source}")

@@ -31,6 +31,7 @@ from holdfast.types import Scope
 if TYPE_CHECKING:
     from holdfast.context.tokens import Calibration, TokenEstimator
     from holdfast.engine.memories import Memories
+    from holdfast.engine.searching import SearchRoom
 
 __all__ = ["Rooms"]
 
@@ -49,11 +50,15 @@ class Rooms:
         settings: Settings,
         clock: Clock,
         ids: Ids,
+        memberships: frozenset[str] = frozenset(),
+        background: bool = True,
         system: System = SYSTEM,
     ) -> None:
         check_name(scope.agent)
         self.home_path = home
         self.scope = scope
+        self.memberships = memberships
+        self.background = background
         self.settings = settings
         self.clock = clock
         self.events = EventBus()
@@ -83,6 +88,7 @@ class Rooms:
             cap_chars=ingest_cap(self.settings),
         )
         self._memory: Memories | None = None
+        self._search: SearchRoom | None = None
         self._owner: str | None = None
         self._generation = PROCESS.generation  # last: until here other threads must wait
 
@@ -160,6 +166,23 @@ class Rooms:
                 if self._memory is None:
                     self._memory = memories.Memories(self)
         return self._memory
+
+    @property
+    def search(self) -> SearchRoom:
+        """The search index of the agent, opened when it is first needed."""
+        self._mine()
+        if self._search is None:
+            searching = import_module("holdfast.engine.searching")
+            with self._lock:
+                if self._search is None:
+                    self._search = searching.SearchRoom(self)
+        return self._search
+
+    def close_search(self) -> None:
+        """Let go of the index, if it was opened."""
+        room, self._search = self._search, None
+        if room is not None and self._generation == PROCESS.generation:
+            room.close()
 
     def readable_memory(self) -> Memories:
         """The same, for whoever asks from outside: if memory is switched off, nobody gets it."""

@@ -10,9 +10,10 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Final, Literal, cast, get_args
+from importlib import import_module
+from typing import TYPE_CHECKING, Final, Literal, cast, get_args
 
-from holdfast.engine.remembering import get, retain, said_in, trusted
+from holdfast.engine.remembering import get, moment, retain, said_in, trusted
 from holdfast.engine.rooms import Rooms
 from holdfast.errors import UsageError, did_you_mean
 from holdfast.fencing import Quoted, fence
@@ -20,6 +21,9 @@ from holdfast.markdown import split_lines
 from holdfast.memory.tasks import Lesson, Mishap, Task
 from holdfast.retain import parse
 from holdfast.types import Json
+
+if TYPE_CHECKING:
+    from holdfast.search.request import SearchResult
 
 __all__ = ["TOOLS", "Tool", "ToolFormat", "call_tool", "definitions"]
 
@@ -153,6 +157,52 @@ def _memory_write(rooms: Rooms, given: Mapping[str, Json], session: str | None) 
 def _memory_retain(rooms: Rooms, given: Mapping[str, Json], session: str | None) -> Json:
     target = given.get("target") or "daily"
     return retain(rooms, given["memories"], session=session, target=target).to_json()
+
+
+def _memory_search(rooms: Rooms, given: Mapping[str, Json], session: str | None) -> Json:
+    """What is found, quoted: a model reads it as data, and can look up each source."""
+    del session  # of the whole memory, not of this conversation
+    # Loaded by the first search: the other tools need no numpy.
+    searching = import_module("holdfast.engine.searching.asking")
+    found: SearchResult = searching.search(
+        rooms,
+        given["query"],
+        limit=None if given.get("limit") is None else int(given["limit"]),
+        kind=given.get("kind"),
+        entity=given.get("entity"),
+        since=moment("since", given.get("since")),
+        until=moment("until", given.get("until")),
+        as_of=moment("as_of", given.get("as_of")),
+        source=given.get("source"),
+        max_chars=rooms.settings.search.max_injected_chars or None,
+    )
+    is_cited = _cites(rooms)
+    quoted = [
+        Quoted(
+            text=f"{each.speaker}: {each.text}" if each.speaker else each.text,
+            citation=each.citation if is_cited else str(number),
+            label=each.trust,
+            observed=each.time,
+        )
+        for number, each in enumerate(found.passages, 1)
+    ]
+    passages = [
+        ({"citation": each.citation} if is_cited else {})
+        | {"score": round(each.score, 3), "source": each.source}
+        for each in found.passages
+    ]
+    return {
+        "text": _fenced(rooms, quoted),
+        "passages": passages,
+        "degraded": list(found.degraded),
+        "why_empty": found.why_empty,
+    }
+
+
+def _cites(rooms: Rooms) -> bool:
+    """Whether sources are named: where others listen, a path may say too much."""
+    chosen = rooms.settings.search.citations
+    return chosen == "on" or (chosen == "auto" and rooms.scope.chat_type == "direct")
 
 
 def _memory_get(rooms: Rooms, given: Mapping[str, Json], session: str | None) -> Json:
@@ -300,6 +350,35 @@ TOOLS: Final = _tools(
             target=_TARGET,
         ),
         call=_memory_retain,
+    ),
+    Tool(
+        name="memory_search",
+        description=(
+            "Search memory and earlier conversations, by words and by meaning, in English and "
+            "Chinese. Ask before answering anything about earlier work, decisions, dates, people "
+            "or preferences. Quotes come with a citation that memory_get reads."
+        ),
+        parameters=_object(
+            ["query"],
+            query=_text("What to look for: a question or a few words, as a person would ask."),
+            limit={
+                "type": "number",
+                "minimum": 1,
+                "maximum": 50,
+                "description": "The most passages to return.",
+            },
+            kind={"type": "string", "enum": ["W", "B", "O", "S"], "description": _KINDS},
+            entity=_text("Only memories about this person or thing."),
+            since=_text("Only from this day on, as YYYY-MM-DD."),
+            until=_text("Only until this day, as YYYY-MM-DD."),
+            as_of=_text("Only what was known and held on this day, as YYYY-MM-DD."),
+            source={
+                "type": "string",
+                "enum": ["memory", "daily", "topic", "bank", "task", "session"],
+                "description": "Only this kind of source.",
+            },
+        ),
+        call=_memory_search,
     ),
     Tool(
         name="memory_get",

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, NamedTuple
 
 from holdfast.sessions.records import Damage, Record, scan
 from holdfast.sessions.state import State
 from holdfast.sessions.view import needed_before
 from holdfast.types import Entry
 
-__all__ = ["Reading", "Window"]
+__all__ = ["Continued", "Mark", "Reading", "Window"]
 
 _BLOCK: Final = 1 << 20
 
@@ -28,6 +28,24 @@ class Window:
     compaction: Entry | None = None
     earlier: tuple[Entry, ...] = ()
     tail: list[Entry] = field(default_factory=list)
+
+
+class Mark(NamedTuple):
+    """How far a transcript was read: which file, the last record of it, and where that ends."""
+
+    inode: int
+    offset: int
+    id: str
+    end: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Continued:
+    """What stands behind a mark. ``from_start`` if the mark does not hold, and all is here."""
+
+    entries: list[Entry]
+    mark: Mark | None
+    from_start: bool
 
 
 class Reading:
@@ -81,6 +99,23 @@ class Reading:
             is_it = isinstance(each, Record) and entry_id in (None, each.id)
             return each if is_it and isinstance(each, Record) else None
         return None
+
+    def continued(self, inode: int, mark: Mark | None) -> Continued:
+        """What was appended behind the mark; everything, if the file is not what it was."""
+        holds = (
+            mark is not None
+            and mark.inode == inode
+            and mark.end <= self._end
+            and self.at(mark.offset, mark.id) is not None
+        )
+        records = list(self.records(mark.end if mark is not None and holds else 0))
+        if records:
+            last = records[-1]
+            mark = Mark(inode, last.offset, last.id, last.end)
+        elif not holds:
+            mark = None
+        entries = sorted((record.entry() for record in records), key=lambda entry: entry.seq)
+        return Continued(entries=entries, mark=mark, from_start=not holds)
 
     def window(self, state: State) -> Window:
         """What the view shows now. Remembers in ``state`` where earlier entries stand."""

@@ -12,6 +12,7 @@ import json
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
+from time import time_ns
 from typing import Final, Literal
 
 from holdfast.disk import Directory, FileLock
@@ -41,6 +42,7 @@ from holdfast.types import Entry, Json, Message, View
 
 __all__ = ["Look", "SessionSummary", "Store", "Tombstone"]
 
+_A_DAY_NS: Final = 86_400 * 10**9
 _ENDING: Final = ".jsonl"
 _TOMBSTONES: Final = "tombstones.jsonl"
 
@@ -129,6 +131,12 @@ class Store:
                 return transcript, False
         with self._lock_of("sessions").hold():  # so that no fork or rename takes the name
             return transcript, transcript.create([Draft(type="session", data=header)])
+
+    def note_use(self, name: str) -> None:
+        """Opening is activity: it keeps a session searchable (``index.retention_days``)."""
+        seen = self._folder.glance(name + _ENDING)
+        if seen is not None and time_ns() - seen.modified_ns > _A_DAY_NS:
+            self._folder.touch(name + _ENDING)
 
     def summaries(self) -> list[SessionSummary]:
         """All sessions, the most recently used first."""

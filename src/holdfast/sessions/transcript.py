@@ -29,7 +29,7 @@ from holdfast.ports import Clock, Ids
 from holdfast.sessions.drafts import Draft
 from holdfast.sessions.groupcommit import GroupCommit, Ticket
 from holdfast.sessions.quarantine import Quarantine
-from holdfast.sessions.reading import Reading, Window
+from holdfast.sessions.reading import Continued, Mark, Reading, Window
 from holdfast.sessions.records import Damage, Record, encode, record_of, scan
 from holdfast.sessions.state import State
 from holdfast.types import Entry, Json
@@ -122,6 +122,10 @@ class Transcript:
             return sorted((record.entry() for record in records), key=lambda entry: entry.seq)
 
         return self._read(read)
+
+    def read_on(self, mark: Mark | None) -> Continued:
+        """What was appended since somebody read as far as ``mark``; reads no more than that."""
+        return self._read(lambda reading: reading.continued(self._inode, mark))
 
     def find(self, entry_id: str) -> Entry:
         """The entry of that id; the newest are found first."""

@@ -21,6 +21,7 @@ from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
+from importlib import import_module
 from typing import Final
 
 from holdfast.context.accounting import ingest_cap
@@ -57,6 +58,8 @@ _STALE_SECONDS: Final = 60.0
 _HOME_FILES: Final = frozenset(
     {EVENTS, "audit.jsonl", ".audit.key", ".receipts.key", "server.token"}
 )
+_CATALOGUE: Final = "catalogue-"
+_CURRENT: Final = "current"
 _IN_JOURNAL: Final = ("preimages", "rescued", "quarantine")
 
 
@@ -177,6 +180,7 @@ class Erasing:
         """Erase, and look whether it is gone."""
         found = Found()
         self._rooms.release_all()
+        self._rooms.close_search()
         for place in self._places:
             self._begin(place)
         again: list[str] = []
@@ -227,6 +231,8 @@ class Erasing:
                 self._tell_new_names(place, room)
             found.add(place.path, held)
         self._reports(found, dry_run=dry_run)
+        for path, base in self._agents():
+            found.add(path, self._in_index(base, dry_run=dry_run))
         for place in self._places:
             found.add(place.path, self._drop_index(place, dry_run=dry_run))
             if not dry_run:
@@ -310,12 +316,41 @@ class Erasing:
 
     # ── what is derived ─────────────────────────────────────────────────────────────────────
 
+    def _agents(self) -> Iterator[tuple[str, Directory]]:
+        """The folders that can have a search index: one index covers all places of an agent."""
+        agents = self._rooms.home.child("agents")
+        for agent in _folders(agents) if self._is_owner else (self._rooms.scope.agent,):
+            yield f"agents/{agent}", agents.child(agent, create=False)
+
+    def _in_index(self, base: Directory, *, dry_run: bool) -> Erased:
+        """Out of a search index. What else there is of the text stays, and is indexed again."""
+        if ".index" not in _folders(base):
+            return Erased(store="index")
+        folder = base.child(".index", create=False)
+        try:
+            index = import_module("holdfast.engine.searching").open_index(folder)
+        except HoldfastError:
+            return Erased(store="index")  # not one that can be opened: its files go below
+        with index:
+            erased: Erased = index.erase(self._match, dry_run=dry_run)
+        return erased
+
     def _drop_index(self, place: Place, *, dry_run: bool) -> Erased:
+        """Whatever else below ``.index`` holds the text: it can be made again.
+
+        A catalogue was asked to erase it; one that still holds it goes as a whole, its name first.
+        """
         if ".index" not in _folders(place.base):
             return Erased(store="index")
         index = place.base.child(".index", create=False)
         held = scan_bytes(index, self._match)
         paths = dict.fromkeys((*held.held, *held.named))
+        is_catalogued = any(path.startswith(_CATALOGUE) for path in paths)
+        if dry_run:
+            paths = {path: None for path in paths if not path.startswith(_CATALOGUE)}
+        elif is_catalogued:
+            rest = (name for name in index.names() if name.startswith(_CATALOGUE))
+            paths = dict.fromkeys((_CURRENT, *rest, *paths))
         for path in () if dry_run else paths:
             _remove(index, path)
         files = tuple(f".index/{path}" for path in paths)

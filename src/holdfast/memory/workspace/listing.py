@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from holdfast.disk import Directory, Found
+from holdfast.disk import Directory, Found, Seen
 from holdfast.errors import NotFound, PolicyRefused
 from holdfast.memory.workspace.paths import ARCHIVE, FOLDERS, TOP_FILES, is_path
 
-__all__ = ["files_in", "problems_in"]
+__all__ = ["files_in", "problems_in", "seen_in"]
 
 _TWINS: Final = {"memory.md": "MEMORY.md", "identity.md": "IDENTITY.md"}
 """Spellings that count only if the other is not there."""
@@ -21,11 +21,16 @@ _TWINS: Final = {"memory.md": "MEMORY.md", "identity.md": "IDENTITY.md"}
 
 def files_in(base: Directory, *, archive: bool = False) -> list[str]:
     """The paths of the memory files there are, sorted."""
-    return sorted(
-        path
+    return sorted(seen_in(base, archive=archive))
+
+
+def seen_in(base: Directory, *, archive: bool = False) -> dict[str, Seen]:
+    """The same, each with what tells whether it was saved again; one look at each folder."""
+    return {
+        path: found.seen
         for path, found in _entries(base, archive=archive)
         if found.kind == "file" and found.is_mine and is_path(path) and path != "README.md"
-    )
+    }
 
 
 def problems_in(base: Directory) -> list[tuple[str, str]]:

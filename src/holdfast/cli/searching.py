@@ -1,0 +1,99 @@
+"""``holdfast search``"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from datetime import date, datetime
+from typing import TYPE_CHECKING
+from zoneinfo import ZoneInfo
+
+from holdfast.cli.render import json_line, note, say
+from holdfast.errors import UsageError
+from holdfast.text import display, one_line
+
+if TYPE_CHECKING:
+    from holdfast.cli.options import Door
+    from holdfast.search.request import Passage, SearchResult
+    from holdfast.types import Json
+
+__all__ = ["search"]
+
+
+def search(
+    door: Door,
+    query: str,
+    *,
+    since: str | None,
+    until: str | None,
+    as_of: str | None,
+    explain: bool,
+    as_json: bool,
+    **asked: Json,
+) -> None:
+    if query == "-":
+        query = sys.stdin.read()
+    with door.open() as engine:
+        found = engine.search(
+            query,
+            since=_moment("--since", since),
+            until=_moment("--until", until),
+            as_of=_moment("--as-of", as_of),
+            explain=explain,
+            **asked,
+        )
+        zone = ZoneInfo(engine.settings.memory.time_zone)
+    if as_json:
+        json_line(found.to_json())
+        return
+    for number, passage in enumerate(found.passages, 1):
+        _say(number, passage, zone)
+    if found.why_empty:
+        say(f"Nothing found: {display(found.why_empty)}")
+    for each in found.degraded:
+        note(f"! {display(each)}")
+    if explain:
+        _explain(found)
+
+
+def _say(number: int, passage: Passage, zone: ZoneInfo) -> None:
+    about = [passage.citation]
+    if passage.time is not None:
+        about.append(passage.time.astimezone(zone).strftime("%Y-%m-%d"))
+    if passage.speaker:
+        about.append(passage.speaker)
+    if passage.context:
+        about.append(passage.context)
+    if passage.trust != "user":
+        about.append(f"{passage.trust}, unconfirmed")
+    say(f"{number}. {display('  ·  '.join(about))}  ({passage.score:.2f})")
+    for line in passage.text.splitlines():
+        say(f"   {display(line)}")
+    for name, value in (passage.trace or {}).items():
+        say(f"     {display(name):<14} {_shown(value)}")
+    say()
+
+
+def _explain(found: SearchResult) -> None:
+    say("How it was searched:")
+    for name, value in found.trace.items():
+        say(f"  {display(name):<14} {_shown(value)}")
+
+
+def _shown(value: Json) -> str:
+    if isinstance(value, float):
+        return f"{value:.3f}"
+    if isinstance(value, Mapping):
+        return ", ".join(f"{display(str(key))} {_shown(each)}" for key, each in value.items())
+    if isinstance(value, list | tuple):
+        return ", ".join(map(_shown, value))
+    return one_line(str(value), 200)
+
+
+def _moment(option: str, given: str | None) -> date | datetime | None:
+    if given is None:
+        return None
+    try:
+        return date.fromisoformat(given) if len(given) == 10 else datetime.fromisoformat(given)
+    except ValueError:
+        raise UsageError(f"{option} is {given!r}, not a day.", hint="Write 2026-03-31.") from None

@@ -1,0 +1,118 @@
+"""Indexing in the background: while a program runs, its index follows its files by itself.
+
+One thread per engine, started by the first search. It works only while it holds the lease of
+the index; of several processes one does the work, and when that one ends another takes over.
+Promise: it never makes a search or an append wait, an error costs one round and is told, and
+``stop`` returns within its time whatever the thread is doing (``tests/engine/test_upkeep.py``).
+"""
+
+from __future__ import annotations
+
+import logging
+from contextlib import suppress
+from importlib import import_module
+from pathlib import Path
+from threading import Event, Thread
+from typing import TYPE_CHECKING, Any, Final
+
+from holdfast.errors import HoldfastError
+
+if TYPE_CHECKING:
+    from holdfast.engine.searching.room import SearchRoom
+
+__all__ = ["Upkeep"]
+
+log = logging.getLogger("holdfast.engine")
+
+_TICK_MS: Final = 200
+_ASK_AGAIN_SECONDS: Final = 5.0
+"""How often a process without the lease asks for it: whoever had it may have died."""
+
+
+class Upkeep:
+    """The thread that keeps one index."""
+
+    def __init__(self, room: SearchRoom, *, debounce_ms: int, every_seconds: float) -> None:
+        self._room = room
+        self._debounce_ms = debounce_ms
+        self._every = every_seconds
+        self._woken = Event()
+        self._stopping = Event()
+        self._thread = Thread(target=self._run, name="holdfast-index", daemon=True)
+        self._watcher: Thread | None = None
+        self.rounds = 0
+        self.is_watching = False
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def wake(self) -> None:
+        """Something of our own changed: look at once."""
+        self._woken.set()
+
+    def stop(self, seconds: float) -> bool:
+        """Ask it to end, and wait for that; whether it did."""
+        self._stopping.set()
+        self._woken.set()
+        self._thread.join(seconds)
+        return not self._thread.is_alive()
+
+    def _run(self) -> None:
+        while not self._stopping.is_set():
+            with self._room.lease() as is_ours:
+                if is_ours:
+                    self._watch()
+                    self._keep()
+                    return
+            self._stopping.wait(_ASK_AGAIN_SECONDS)
+
+    def _keep(self) -> None:
+        """Follow the files for as long as the lease is ours."""
+        while not self._stopping.is_set():
+            self._woken.clear()
+            self._round()
+            self.rounds += 1
+            self._woken.wait(self._every or None)
+
+    def _round(self) -> None:
+        try:
+            self._room.sync(should_stop=self._stopping.is_set)
+        except HoldfastError as error:
+            log.warning("the index was not brought up to date: %s", error.message)
+        except Exception:  # the border: a thread that dies in silence is worse
+            log.exception("the index was not brought up to date")
+
+    def _watch(self) -> None:
+        """Notice what others save, where the library for it is installed."""
+        with suppress(ImportError):
+            watchfiles = import_module("watchfiles")
+            folder = self._room.watched_folder
+            self._watcher = Thread(
+                target=self._follow, args=(watchfiles, folder), name="holdfast-watch", daemon=True
+            )
+            self._watcher.start()
+
+    def _follow(self, watchfiles: Any, folder: Path) -> None:
+        """Until it is time to stop. A tick without changes shows that watching has begun."""
+        try:
+            for changes in watchfiles.watch(
+                folder,
+                watch_filter=_is_memory,
+                debounce=max(self._debounce_ms, 1),
+                step=min(max(self._debounce_ms, 1), 1_000),
+                stop_event=self._stopping,
+                rust_timeout=_TICK_MS,
+                yield_on_timeout=True,
+                raise_interrupt=False,
+            ):
+                self.is_watching = True
+                if changes:
+                    self._woken.set()
+        except OSError as error:  # no handles left to watch with: the interval remains
+            log.info("files are not watched: %s", error)
+
+
+def _is_memory(change: object, path: str) -> bool:
+    """Whether a changed file can matter to the index."""
+    del change
+    return path.endswith((".md", ".jsonl")) and "/.index/" not in path and "/.journal/" not in path

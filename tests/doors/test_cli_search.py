@@ -1,0 +1,96 @@
+"""``holdfast search`` and ``holdfast index``: what a person and a script get."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import holdfast as library
+from tests.doors.command import holdfast
+
+
+@pytest.fixture
+def filled(home: Path) -> Path:
+    with library.open(home) as engine:
+        engine.remember("The production database is PostgreSQL 16.", entity="database")
+        engine.remember("Alice prefers green tea.", kind="O", entity="Alice", confidence=0.9)
+        engine.session("s1").append({"role": "user", "content": "我女儿的生日是五月三号。"})
+    return home
+
+
+def test_an_answer_has_the_promised_fields(filled: Path) -> None:
+    [found] = holdfast(filled, "search", "which database?", "--json").lines
+    assert set(found) == {"passages", "degraded", "why_empty", "took_ms"}
+    first = found["passages"][0]
+    assert {"text", "citation", "score", "kind", "time", "source"} <= set(first)
+    assert "PostgreSQL" in first["text"]
+    assert "trace" not in first
+    assert found["why_empty"] is None
+
+
+def test_explain_adds_the_trace(filled: Path) -> None:
+    [found] = holdfast(filled, "search", "tea", "--explain", "--json").lines
+    assert found["passages"][0]["trace"]["stages"]
+    assert found["trace"]["legs"]
+    shown = holdfast(filled, "search", "tea", "--explain").out
+    assert "How it was searched:" in shown
+
+
+def test_filters_are_passed_on(filled: Path) -> None:
+    def texts(*options: str) -> list[str]:
+        [found] = holdfast(filled, "search", *options, "--json").lines
+        return [each["text"] for each in found["passages"]]
+
+    assert texts("生日") == ["我女儿的生日是五月三号。"]
+    assert texts("生日 tea database", "--source", "session") == ["我女儿的生日是五月三号。"]
+    assert texts("生日 tea database", "--kind", "o") == ["@Alice: Alice prefers green tea."]
+    assert texts("生日 tea database", "--session", "s1") == ["我女儿的生日是五月三号。"]
+    assert texts("tea", "--entity", "alice") == ["@Alice: Alice prefers green tea."]
+    assert texts("tea", "--until", "2001-01-01") == []
+    assert len(texts("生日 tea database", "--k", "2")) == 2
+
+
+def test_an_empty_answer_says_why_and_is_no_failure(filled: Path) -> None:
+    run = holdfast(filled, "search", "xylophone")
+    assert run.code == 0
+    assert run.out.startswith("Nothing found: ")
+    [found] = holdfast(filled, "search", "tea", "--chat-type", "group", "--json").lines
+    assert found["passages"] == []
+    assert "scope" in found["why_empty"]
+
+
+def test_a_query_can_come_from_a_pipe_and_no_query_is_an_error(filled: Path) -> None:
+    run = holdfast(filled, "search", "-", "--json", stdin="green tea\n")
+    assert run.lines[0]["passages"]
+    for query in ('"', "a AND (b OR", "*", "NEAR(", "", "'; DROP TABLE chunk; --", "\u0000"):
+        if "\0" not in query:
+            assert holdfast(filled, "search", query, "--json").code == 0
+
+
+@pytest.mark.parametrize(
+    "options", [("--since", "soon"), ("--kind", "Q"), ("--source", "web"), ("--k", "0")]
+)
+def test_what_makes_no_sense_is_refused(filled: Path, options: tuple[str, str]) -> None:
+    assert holdfast(filled, "search", "tea", *options).code == 2
+
+
+def test_the_index_commands(filled: Path) -> None:
+    [before] = holdfast(filled, "index", "status", "--json").lines
+    assert (before["documents"], before["changed"]) == (0, 2)
+    assert holdfast(filled, "index", "verify").code == 1
+    [done] = holdfast(filled, "index", "sync", "--json").lines
+    assert done["documents"] == 2
+    [after] = holdfast(filled, "index", "status", "--json").lines
+    assert (after["documents"], after["changed"], after["chunks"]) == (2, 0, 3)
+    assert holdfast(filled, "index", "verify").code == 0
+    [built] = holdfast(filled, "index", "rebuild", "--json").lines
+    assert built["documents"] == 2
+    assert holdfast(filled, "index", "verify", "--json").lines[-1]["intact"] is True
+
+
+def test_encoders_are_listed(home: Path) -> None:
+    [summary] = holdfast(home, "models", "list", "--json").lines
+    assert summary["encoders"] == 0  # switched off for tests
+    assert "none" in summary["missing"]
+    assert holdfast(home, "models", "fetch", "gpt-9").code == 2
