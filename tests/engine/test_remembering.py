@@ -155,7 +155,8 @@ def test_a_citation_of_a_conversation_is_got_too(home: Path) -> None:
 def test_a_group_has_a_memory_of_its_own(home: Path) -> None:
     with holdfast.open(home) as owner:
         owner.remember("The owner's secret plan.")
-    with holdfast.open(home, chat="team", chat_type="group") as group:
+    allow = {"scope.default": "allow"}
+    with holdfast.open(home, chat="team", chat_type="group", config=allow) as group:
         path = group.remember("The team meets on Monday.").path
         assert "meets on Monday" in group.get(path).text
         assert group.facts.list() != []
@@ -167,7 +168,8 @@ def test_a_group_has_a_memory_of_its_own(home: Path) -> None:
 
 
 def test_a_line_for_one_of_a_group_is_shown_to_nobody_else(home: Path) -> None:
-    with holdfast.open(home, chat="team", chat_type="group") as group:
+    allow = {"scope.default": "allow"}
+    with holdfast.open(home, chat="team", chat_type="group", config=allow) as group:
         path = group.remember("For all of us.").path
         file = home / "agents/main/chats/team" / path
         with file.open("a") as opened:

@@ -7,6 +7,7 @@ import shutil
 import time
 from datetime import date, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -83,7 +84,7 @@ def test_edits_by_hand_undo_and_deletion_are_followed(home: Path) -> None:
 
 def test_saves_of_the_same_length_right_after_a_search_are_seen(home: Path) -> None:
     file = home / "agents" / "main" / "MEMORY.md"
-    with holdfast.open(home) as engine:
+    with holdfast.open(home, background=False) as engine:
         for number in range(30):
             for word in (f"aaaa{number:02}", f"bbbb{number:02}"):
                 file.write_text(f"- W: The word is {word}.\n", "utf-8")
@@ -225,6 +226,45 @@ def test_memory_that_is_off_is_not_searched(home: Path) -> None:
     with holdfast.open(home, config={"memory.mode": "off"}) as engine:
         engine.session("s1").append({"role": "user", "content": "a quiet word"})
         assert "off" in (engine.search("quiet").why_empty or "")
+
+
+def test_days_may_be_written_as_people_write_them(home: Path, clock: FixedClock) -> None:
+    with holdfast.open(home, clock=clock, background=False) as engine:
+        engine.session("s1").append({"role": "user", "content": "the tide was low"})
+        today = clock.now().date().isoformat()
+        assert texts(engine.search("tide", since=today))
+        assert not texts(engine.search("tide", since="2999-01-01"))
+        assert texts(engine.search("tide", now="2999-01-01"))
+        wrongs: list[dict[str, Any]] = [{"since": "soon"}, {"as_of": 7}, {"limit": "3"}]
+        for wrong in (*wrongs, {"now": "later"}):
+            with pytest.raises(UsageError):
+                engine.search("tide", **wrong)
+
+
+def test_a_group_that_is_allowed_still_lets_the_owner_in(home: Path) -> None:
+    with holdfast.open(home, chat="team", chat_type="group") as engine:
+        said = engine.search("x").why_empty or ""
+    config = home / "config.toml"
+    config.write_text(said[said.index("[[") :], "utf-8")  # as the answer says, word for word
+    with holdfast.open(home, chat="team", chat_type="group", background=False) as engine:
+        engine.remember("The retro is on Friday.")
+        assert texts(engine.search("retro"))
+    with holdfast.open(home, background=False) as engine:
+        engine.remember("My retro shoes.")
+        assert texts(engine.search("retro")) == ["My retro shoes."]
+        found = engine.search("retro", chat_type="group")
+        assert "--chat" in (found.why_empty or "")
+
+
+def test_of_two_who_sync_at_once_one_embeds(home: Path) -> None:
+    with holdfast.open(home, background=False) as one, holdfast.open(home, background=False) as two:
+        use(one, HashingEmbedder())
+        use(two, HashingEmbedder())
+        one.remember("The tram is late.")
+        with one.index.lease() as is_ours:
+            assert is_ours
+            assert any("another process" in each for each in two.index.sync().problems)
+            assert one.index.sync().embedded == 1
 
 
 @pytest.mark.parametrize("given", [{"kind": "X"}, {"source": "web"}, {"chat_type": "party"}])

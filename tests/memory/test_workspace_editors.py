@@ -472,3 +472,18 @@ def test_threads_that_share_a_workspace_lose_nothing(fast_path: Path) -> None:
     for each in threads:
         each.join()
     assert len((room.read(PATH) or "").split("\n")) == 61
+
+
+def test_a_time_that_is_still_to_come_is_no_reason_to_wait(home: Path) -> None:
+    add(workspace(home), "one")
+    file = home / PATH
+    os.utime(file, (time.time() + 10**6, time.time() + 10**6))
+    folder = Directory.open(file.parent)
+    found = folder.look(file.name)
+    assert found is not None
+    assert swapping.is_finished(folder, file.name, *found)
+    file.write_bytes(b"half")
+    data, seen = folder.look(file.name) or (b"", found[1])
+    with file.open("ab"):  # somebody is still writing it
+        assert folder.is_written(file.name) in (True, None)
+        assert not swapping.is_finished(folder, file.name, data, seen)

@@ -196,6 +196,17 @@ def test_with_nothing_installed_there_is_none_and_it_says_so(
 # ── names ───────────────────────────────────────────────────────────────────────────────────
 
 
+def test_an_encoder_that_was_not_fetched_says_how_to_fetch_it(tmp_path: Path) -> None:
+    with pytest.raises(ModelUnavailable, match="holdfast models fetch bge-small-zh"):
+        from_name("bge-small-zh", models=tmp_path)
+    folder = tmp_path / "bge-small-zh-v1.5"
+    folder.mkdir()
+    for name in ("model.onnx", "tokenizer.json"):
+        (folder / name).write_bytes(b"")
+    [named] = from_name("bge-small-zh", models=tmp_path)
+    assert named.name == BGE_SMALL_ZH.name
+
+
 def test_a_setting_names_encoders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "k")
     monkeypatch.setenv("VOYAGE_API_KEY", "k")
@@ -207,7 +218,6 @@ def test_a_setting_names_encoders(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         "auto": [MINILM.name, UNIVERSAL.name],
         "minilm": [MINILM.name],
         "universal": [UNIVERSAL.name],
-        "bge-small-zh": [BGE_SMALL_ZH.name],
         "minilm, universal,minilm": [MINILM.name, UNIVERSAL.name],
         "ollama:nomic-embed-text": ["ollama:nomic-embed-text"],
         "ollama:qwen3-embedding:0.6b": ["ollama:qwen3-embedding:0.6b"],

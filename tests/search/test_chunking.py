@@ -165,8 +165,9 @@ def test_a_task_record_is_cut_by_section() -> None:
     )
     found = chunked(render_task(task), "tasks/2026-03-14-login.md")
     title = "Fix the login crash"
+    assert found[0].text == title
     assert [c.context for c in found] == [
-        title,
+        "",
         *(f"{title} › {name}" for name in ("Request", "Progress", "Result", "Errors", "Patterns")),
     ]
     assert found[2].text == "- looked\n- fixed"
@@ -482,3 +483,12 @@ def test_headings_title_and_entity_are_searched_and_a_speaker_is_not() -> None:
 def test_an_encoder_gets_a_bounded_text() -> None:
     for chunk in chunked("# " + "t" * 100 + "\n" + "- W: " + "tea " * 5_000):
         assert len(embedded_text(document(title="x" * 5_000), chunk)) <= 2_000
+
+
+def test_a_task_record_is_found_by_its_title_not_by_its_fields() -> None:
+    text = "# Renew the roof\n\n- id: t1\n- status: done\n\n## Result\n\n> Renewed until June.\n"
+    task = Document(key="tasks/2026-03-04-roof.md", source="task", place=OWN)
+    found = chunk_markdown(task, text, zone=UTC)
+    assert [chunk.text for chunk in found] == ["Renew the roof", "> Renewed until June."]
+    assert found[1].context == "Renew the roof › Result"
+    assert str(found[0].span) == "L1-L4"

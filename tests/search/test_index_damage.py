@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sqlite3
 from collections.abc import Callable
 from dataclasses import replace
@@ -185,5 +186,66 @@ def test_only_the_holder_of_the_lease_rebuilds(folder: Directory) -> None:
             pass
         one.lease.give_back()
         with two.rebuilding():
+            assert two.lease.is_held
+        assert one.lease.take()  # it was given back
+        with one.rebuilding():
             pass
-        assert two.lease.is_held
+        assert one.lease.is_held  # it was held before
+
+
+# ── under its hands ─────────────────────────────────────────────────────────────────────────
+
+
+def test_an_index_whose_folder_is_removed_says_so_and_closes_quietly(folder: Directory) -> None:
+    index = Index.open(folder, READING)
+    put(index, "a.md", "tea")
+    assert index.lease.take()
+    assert not index.is_gone
+    shutil.rmtree(folder.path)
+    assert index.is_gone
+    for call in (index.known, lambda: put(index, "b.md", "milk"), index.snapshot):
+        with pytest.raises(StorageError, match="removed while it was in use"):
+            call()
+    index.close()
+    with Index.open(Directory.open(folder.path), READING) as other:
+        put(other, "a.md", "tea again")
+        assert index.is_gone  # the folder at its path is another one now
+        assert not other.is_gone
+
+
+def test_a_program_does_not_write_into_what_another_version_built(folder: Directory) -> None:
+    newer = replace(READING, version="2")
+    with Index.open(folder, READING) as old:
+        put(old, "a.md", "tea", "milk")
+        with Index.open(folder, newer) as new:
+            put(new, "a.md", "tea new")
+            assert new.outdated is None
+            assert "another version" in (old.outdated or "")
+            owner = document("b.md")
+            for write in (
+                lambda: old.put(owner, chunks(owner, "coffee"), STAMP),
+                lambda: old.extend(owner, chunks(owner, "coffee"), STAMP),
+                lambda: old.drop("a.md"),
+                lambda: old.maintain(),
+            ):
+                with pytest.raises(StorageError, match="another version"):
+                    write()
+            with pytest.raises(StorageError, match="another version"), old.rebuilding():
+                pass
+            assert [problem.document for problem in old.verify()] == [None]
+            with old.snapshot() as snapshot:
+                assert texts_with(snapshot, "tea") == ["tea new"]
+    with Index.open(folder, newer) as new:
+        assert new.rebuilt_because is None  # nobody called it damaged
+        assert set(new.known()) == {"a.md"}
+        assert new.verify() == []
+
+
+def test_what_the_newer_program_stores_otherwise_is_told_in_words(folder: Directory) -> None:
+    with Index.open(folder, READING) as old:
+        put(old, "a.md", "tea")
+        with Index.open(folder, replace(READING, version="2")) as new:
+            put(new, "a.md", "tea")
+        tampered(folder, "PRAGMA user_version=999", "ALTER TABLE document RENAME TO papers")
+        with pytest.raises(StorageError, match="tables were of version 999"):
+            old.known()

@@ -16,7 +16,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from holdfast.disk import Directory
 from holdfast.search.documents import Chunk, Document, SourceKind
 from holdfast.search.index import Index, Snapshot, Stamp, Vector
-from holdfast.search.index import writing as index_writing
+from holdfast.search.index import planning as index_planning
 from tests.scale import scaled
 from tests.search.test_index import HOME, READING, STAMP, TEAM, Asked, chunks, document
 
@@ -96,15 +96,15 @@ class Edits(RuleBasedStateMachine):
         self.other = Index.open(self.folder, READING, read_only=True)
         self.truth: dict[str, tuple[Document, list[Chunk]]] = {}
         self.is_embedded = False
-        self.slice_terms = index_writing.SLICE_TERMS
+        self.slice_terms = index_planning.SLICE_TERMS
         self.rebuilds = 0
 
     @initialize(size=st.sampled_from([30, 12_000]))
     def slices(self, size: int) -> None:
-        index_writing.SLICE_TERMS = size  # type: ignore[misc]
+        index_planning.SLICE_TERMS = size  # type: ignore[misc]
 
     def teardown(self) -> None:
-        index_writing.SLICE_TERMS = self.slice_terms  # type: ignore[misc]
+        index_planning.SLICE_TERMS = self.slice_terms  # type: ignore[misc]
         self.other.close()
         self.index.close()
         self.temporary.cleanup()

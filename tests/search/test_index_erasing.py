@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -10,7 +11,10 @@ from hypothesis import strategies as st
 
 from holdfast.disk import Directory
 from holdfast.matching import Match
-from holdfast.search.index import UNFINISHED, Index
+from holdfast.search.index import UNFINISHED, Index, Put
+from holdfast.search.index import planning as index_planning
+from holdfast.search.index import vectors as index_vectors
+from holdfast.search.index.writing import Writing
 from tests.scale import scaled
 from tests.search.test_index import (
     READING,
@@ -149,6 +153,81 @@ def test_a_half_built_index_goes_and_one_being_built_is_named(
     index.lease.give_back()
     assert index.erase(match(SECRET)).remaining == ()
     assert held(folder, SECRET, *RARE) == []
+
+
+@pytest.mark.parametrize("was_there", [False, True])
+@pytest.mark.parametrize("how", ["put", "extend"])
+def test_what_was_read_before_an_erasure_is_not_put_after_it(
+    index: Index, folder: Directory, how: str, was_there: bool
+) -> None:
+    owner = document("sessions/s", source="session")
+    if was_there:
+        index.put(owner, chunks(owner, "one"), STAMP)
+    write = index.put if how == "put" else index.extend
+    expecting, erasures = index.known().get(owner.key), index.erasures
+    read = chunks(owner, SECRET)
+    with Index.open(folder, READING) as other:
+        assert other.erase(match(SECRET)).remaining == ()
+    assert write(owner, read, STAMP, expecting=expecting, erasures=erasures) == Put(overtaken=True)
+    assert held(folder, SECRET, *RARE) == []
+    read = chunks(owner, "fine")
+    assert write(owner, read, STAMP, expecting=expecting, erasures=index.erasures).added == 1
+
+
+def test_an_erasure_in_the_middle_of_a_put_ends_it(
+    index: Index, folder: Directory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(index_planning, "SLICE_TERMS", 30)
+    owner, erasures = document("a.md"), index.erasures
+    put_slice, slices = Writing.put, 0
+
+    def put_and_let_others_erase(writing: Writing, *values: Any) -> tuple[Put, Any]:
+        nonlocal slices
+        slices += 1
+        return put_slice(writing, *values)
+
+    def wrote(count: int, deadline: object) -> None:
+        if slices == 3:
+            with Index.open(folder, READING) as other:
+                other.erase(match(SECRET))
+
+    monkeypatch.setattr(Writing, "put", put_and_let_others_erase)
+    monkeypatch.setattr(index, "_wrote", wrote)
+    texts = [SECRET, *(f"n {i}" for i in range(9)), f"again {SECRET}"]
+    done = index.put(owner, chunks(owner, *texts), STAMP, erasures=erasures)
+    assert (done.overtaken, slices) == (True, 3)
+    assert index.known() == {"a.md": UNFINISHED}
+    assert held(folder, SECRET, *RARE) == []
+
+
+def test_databases_do_not_count_their_erasures_from_the_same_number(index: Index) -> None:
+    before = index.erasures
+    index.erase(match(SECRET))
+    with index.rebuilding():
+        pass
+    assert index.erasures != before
+
+
+def test_the_signs_of_erased_vectors_are_not_left_in_packed_arrays(
+    index: Index, folder: Directory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(index_vectors, "EXACT", 1)
+    put(index, "a.md", *(f"n {i}" for i in range(5)), SECRET)
+    embed(index)
+    index.maintain()
+    bits = packed_arrays(index)["vectors:1:bits"]
+    assert len(bits) == 6 * 8  # a word for each, the last one the secret's
+    index.erase(match(SECRET))
+    assert packed_arrays(index) == {}
+    with index.snapshot() as snapshot:
+        assert len(snapshot.rows) == 5
+    index.close()
+    assert [path.name for path in folder.path.iterdir() if bits[-8:] in path.read_bytes()] == []
+
+
+def packed_arrays(index: Index) -> dict[str, bytes]:
+    with index._catalogue.reading() as reader:
+        return dict(reader.connection.execute("SELECT name, data FROM packed"))
 
 
 def test_another_process_sees_at_once_that_it_is_gone(folder: Directory) -> None:

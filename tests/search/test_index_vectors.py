@@ -225,3 +225,15 @@ def test_metadata_may_change_and_the_vector_stays(index: Index) -> None:
     with index.snapshot() as snapshot:
         assert snapshot.rows.importance[0] == pytest.approx(0.9)
         assert snapshot.embedders() == ["e"]
+
+
+def test_vectors_that_another_process_retired_are_made_again(folder: Directory) -> None:
+    with Index.open(folder, READING) as index, Index.open(folder, READING) as other:
+        put(index, "a.md", "one", "two")
+        embed(index)
+        assert index.pending("e") == []
+        assert other.retire("e") == 2
+        assert index.missing("e") == 2
+        assert len(embed(index)) == 2
+        with other.snapshot() as snapshot:
+            assert [each.is_complete for each in snapshot.coverage()] == [True]

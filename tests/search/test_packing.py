@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -61,6 +62,23 @@ def test_without_a_match_the_beginning_is_shown() -> None:
 def test_a_word_inside_another_is_no_match() -> None:
     text = "a concatenation of things " * 30 + "the cat sat here. " + "nothing else follows " * 30
     assert "the cat sat" in snippet(text, {"cat": 1.0}, 60)
+
+
+@pytest.mark.parametrize("before", [0, 100, 250, 400, 690, 1000, 5000])
+@pytest.mark.parametrize("after", [0, 300, 3000])
+def test_what_matches_stands_near_the_beginning(before: int, after: int) -> None:
+    text = ("lorem ipsum " * 500)[:before] + " the certificate expired " + "dolor sit " * after
+    shown = snippet(text, {"certif": 1.0, "expir": 1.0}, 700)
+    assert "certificate expired" in shown
+    if len(text.strip()) > 700:
+        assert shown.index("certificate") <= 0.42 * 700
+
+
+def test_a_cut_text_ends_where_a_sentence_does_if_one_is_near() -> None:
+    assert snippet(LONG, {"certif": 1.0}, 300).endswith("lunch.…")
+    assert snippet("早上好。" + "今天天气很好。" * 60, {"早上": 1.0}, 60).endswith("很好。…")
+    late = "x" * 70 + ". Then the tea was served at last to everyone in the house" + " y" * 99
+    assert "tea was served" in snippet(late, {"serv": 1.0, "tea": 1.0}, 110)
 
 
 PIECES = [*"abc tea\n.。", FAMILY, "é", "e\u0301", "茶", "🇩🇪", "\r\n", "ß", "İ"]

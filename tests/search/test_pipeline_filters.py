@@ -1,4 +1,4 @@
-"""A filter leaves out what it names, says how much that is, and drops nothing undated."""
+"""A filter leaves out what it names, says how much that is, and what has no date is of no time."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from holdfast.errors import UsageError
+from holdfast.search.query.checks import check
 from holdfast.search.query.filters import Columns, Filtered, filtered, last_moment, names_of
 from holdfast.search.request import SearchRequest
 from holdfast.types import Scope
@@ -62,15 +64,15 @@ def test_without_filters_only_what_has_ended_is_left_out() -> None:
         ({"session": "s"}, []),
         ({"kind": "W"}, [3, 5]),
         ({"kind": "S"}, []),
-        ({"since": date(2026, 3, 4)}, [0, 1, 2, 3, 5]),
-        ({"since": date(2026, 3, 5)}, [1, 2, 3, 5]),
-        ({"until": date(2026, 3, 4)}, [0, 2, 3, 5]),
-        ({"until": date(2026, 3, 3)}, [2, 3, 5]),
-        ({"until": date(2026, 1, 20)}, [2, 5]),
-        ({"as_of": date(2026, 2, 15)}, [2, 3, 4, 5]),
-        ({"as_of": date(2026, 2, 28)}, [2, 3, 4, 5]),
-        ({"as_of": datetime(2026, 3, 1, tzinfo=UTC)}, [2, 3, 5]),
-        ({"as_of": date(2026, 1, 20)}, [2, 4, 5]),
+        ({"since": date(2026, 3, 4)}, [0, 1, 3]),
+        ({"since": date(2026, 3, 5)}, [1, 3]),
+        ({"until": date(2026, 3, 4)}, [0, 3]),
+        ({"until": date(2026, 3, 3)}, [3]),
+        ({"until": date(2026, 1, 20)}, []),
+        ({"as_of": date(2026, 2, 15)}, [3, 4]),
+        ({"as_of": date(2026, 2, 28)}, [3, 4]),
+        ({"as_of": datetime(2026, 3, 1, tzinfo=UTC)}, [3]),
+        ({"as_of": date(2026, 1, 20)}, [4]),
     ],
 )
 def test_a_filter_keeps_what_it_asks_for(asked: dict[str, Any], rows: list[int]) -> None:
@@ -87,8 +89,42 @@ def test_each_filter_says_how_many_it_leaves_out_alone() -> None:
     assert found.excluded == {"source": 5, "kind": 4, "ended": 1}
 
 
-def test_what_has_no_date_is_kept_by_a_filter_of_time_and_counted() -> None:
+def test_what_has_no_date_is_left_out_by_a_filter_of_time_and_counted() -> None:
     assert ask(since=date(2026, 3, 5)).undated == 2
+    assert ask(as_of=date(2026, 3, 5)).undated == 2
+    assert ask(until=date(2026, 3, 5), kind="W").undated == 1
+    assert ask(until=date(2026, 3, 5), source="daily").undated == 0
+    assert ask().undated == 0
+
+
+@pytest.mark.parametrize(
+    ("since", "until"),
+    [
+        (date(2026, 3, 5), date(2026, 3, 4)),
+        (datetime(2026, 3, 5, 12, tzinfo=UTC), date(2026, 3, 4)),
+        (datetime(2026, 3, 4, 12, tzinfo=UTC), datetime(2026, 3, 4, 11, tzinfo=UTC)),
+    ],
+)
+def test_a_range_that_ends_before_it_begins_is_refused(
+    since: date | datetime, until: date | datetime
+) -> None:
+    with pytest.raises(UsageError, match=r"since 2026-03-0.* is after until 2026-03-04"):
+        check(SearchRequest(query="tea", reader=ME, now=NOW, since=since, until=until), UTC)
+
+
+def test_a_range_of_one_day_is_none_that_is_refused() -> None:
+    day_of = date(2026, 3, 4)
+    noon = datetime(2026, 3, 4, 12, tzinfo=UTC)
+    check(SearchRequest(query="tea", reader=ME, now=NOW, since=day_of, until=day_of), UTC)
+    check(SearchRequest(query="tea", reader=ME, now=NOW, since=noon, until=day_of), UTC)
+
+
+@pytest.mark.parametrize("filter_", ["entity", "session"])
+def test_a_filter_without_a_name_is_refused(filter_: str) -> None:
+    for empty in ("", " \t"):
+        asked: dict[str, Any] = {filter_: empty}
+        with pytest.raises(UsageError, match=f"{filter_} is empty"):
+            check(SearchRequest(query="tea", reader=ME, now=NOW, **asked), UTC)
 
 
 def test_what_may_not_be_read_is_never_kept_nor_counted() -> None:

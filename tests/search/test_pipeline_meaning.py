@@ -114,3 +114,34 @@ def test_a_weight_of_zero_asks_no_encoder(small: Small) -> None:
     calls = near.calls
     assert small.find("cat", embedders=[near], tuning=Tuning(vector_weight=0)).degraded == ()
     assert near.calls == calls
+
+
+# ── what is not embedded yet ────────────────────────────────────────────────────────────────
+
+
+def test_what_was_written_a_moment_ago_does_not_stand_below_noise(fast_path: Path) -> None:
+    small = Small.at(fast_path / "fresh")
+    near = HashingEmbedder()
+    log = [("tool", f"exit code {n} from step {n} of the build") for n in range(40)]
+    talk = [("Ann", f"some talk about number {n}, the code, and lunch") for n in range(40)]
+    small.say("s1", *log, *talk)
+    small.embed(near)
+    small.say("s2", ("Ann", "the garage code is 4711"))
+    found = small.find("garage code", embedders=[near])
+    assert texts(found)[0] == "the garage code is 4711"
+    assert any("not embedded yet" in said for said in found.degraded)
+    small.index.close()
+
+
+def test_an_encoder_of_every_script_speaks_for_a_script_without_one_of_its_own(
+    small: Small,
+) -> None:
+    every = HashingEmbedder(name="every", same={"dozing": "懒"})
+    latin = HashingEmbedder(name="latin", script="latin")
+    small.write("memory/topics/cats.md", "- a dozing cat\n")
+    small.embed(every)
+    small.embed(latin)
+    found = small.find("那只很懒的 cat", embedders=[latin, every], explain=True)
+    spoken = {name for one in found.passages for name in one.trace or {} if "meaning" in name}
+    assert spoken == {"meaning every/64"}
+    assert {"- 那只猫很懒", "- a dozing cat"} >= set(texts(found)[:1])

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 __all__ = ["rebuild", "status", "sync", "verify"]
 
+_BEHIND = ("not indexed", "changed since it was indexed", "gone, but still indexed")
+
 
 def status(door: Door, *, as_json: bool) -> None:
     with door.open() as engine:
@@ -24,11 +26,14 @@ def status(door: Door, *, as_json: bool) -> None:
         json_line(found.to_json())
         return
     rows = [
-        ("documents", f"{found.documents} ({found.conversations} conversations)"),
+        ("documents", f"{found.documents}, of which conversations: {found.conversations}"),
         ("passages", str(found.chunks)),
-        ("waiting", f"{found.changed} changed document(s)"),
+        ("changed since", str(found.changed)),
+        ("at rest", f"{found.resting} conversations, not searched (index.retention_days)"),
         ("size", size(found.bytes)),
     ]
+    if not found.resting:
+        rows.pop(3)
     rows += [
         (f"meaning: {each.name}", f"{each.embedded} of {each.wanted} passages")
         for each in found.encoders
@@ -47,8 +52,8 @@ def sync(door: Door, *, as_json: bool) -> None:
         json_line(done.to_json())
     else:
         say(
-            f"{done.documents} document(s) indexed, {done.removed} removed, "
-            f"{done.embedded} passage(s) embedded."
+            f"Documents indexed: {done.documents}, removed: {done.removed}. "
+            f"Passages embedded: {done.embedded}."
         )
         for each in done.problems:
             note(f"! {display(each)}")
@@ -60,7 +65,7 @@ def rebuild(door: Door, *, as_json: bool) -> None:
     if as_json:
         json_line(done.to_json())
     else:
-        say(f"Built anew: {done.documents} document(s), {done.embedded} passage(s) embedded.")
+        say(f"Built anew. Documents: {done.documents}. Passages embedded: {done.embedded}.")
         for each in done.problems:
             note(f"! {display(each)}")
 
@@ -74,8 +79,11 @@ def verify(door: Door, *, as_json: bool) -> None:
     else:
         for each in problems:
             say(display(each))
-        say("The index is what the files say." if not problems else "")
-        if problems:
+        if not problems:
+            say("The index is what the files say.")
+        elif all(each.endswith(_BEHIND) for each in problems):
+            note(f"The files are newer. Bring it up to date: {door.command('index', 'sync')}")
+        else:
             note(f"Build it anew: {door.command('index', 'rebuild')}")
     if problems:
         raise SystemExit(1)

@@ -62,31 +62,41 @@ def _say(number: int, passage: Passage, zone: ZoneInfo) -> None:
         about.append(passage.time.astimezone(zone).strftime("%Y-%m-%d"))
     if passage.speaker:
         about.append(passage.speaker)
-    if passage.context:
+    if passage.context and passage.context not in about:
         about.append(passage.context)
     if passage.trust != "user":
         about.append(f"{passage.trust}, unconfirmed")
     say(f"{number}. {display('  ·  '.join(about))}  ({passage.score:.2f})")
     for line in passage.text.splitlines():
         say(f"   {display(line)}")
-    for name, value in (passage.trace or {}).items():
-        say(f"     {display(name):<14} {_shown(value)}")
+    _say_trace(passage.trace or {}, indent=5)
     say()
 
 
+def _say_trace(trace: Mapping[str, Json], *, indent: int) -> None:
+    """What counted, in columns; what is nothing is left out."""
+    told = {name: shown for name, value in trace.items() if (shown := _shown(value))}
+    width = max((len(name) for name in told), default=0)
+    for name, shown in told.items():
+        say(f"{' ' * indent}{display(name):<{width}}  {shown}")
+
+
 def _explain(found: SearchResult) -> None:
-    say("How it was searched:")
-    for name, value in found.trace.items():
-        say(f"  {display(name):<14} {_shown(value)}")
+    say("How it was searched (docs/ranking.md says what the names mean):")
+    _say_trace(found.trace, indent=2)
 
 
 def _shown(value: Json) -> str:
+    """A value on one line; empty for what is nothing."""
+    if isinstance(value, bool) or value is None:
+        return "yes" if value else ""
     if isinstance(value, float):
-        return f"{value:.3f}"
+        return f"{value:.3f}" if abs(value) >= 0.0005 else ""
     if isinstance(value, Mapping):
-        return ", ".join(f"{display(str(key))} {_shown(each)}" for key, each in value.items())
+        told = ((str(key), _shown(each)) for key, each in value.items())
+        return ", ".join(f"{display(key)}={shown}" for key, shown in told if shown)
     if isinstance(value, list | tuple):
-        return ", ".join(map(_shown, value))
+        return ", ".join(filter(None, map(_shown, value)))
     return one_line(str(value), 200)
 
 

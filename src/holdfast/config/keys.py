@@ -289,7 +289,11 @@ class Index(Section):
     include_default_memory: bool = key(
         True, boolean, "Index MEMORY.md and the memory folder of the workspace."
     )
-    extra_paths: tuple[str, ...] = key((), strings, "Further Markdown files and folders to index.")
+    extra_paths: tuple[str, ...] = key(
+        (),
+        strings,
+        "Further Markdown files and folders to index; what is not absolute is below the home.",
+    )
     update_interval: timedelta = key(
         timedelta(minutes=5),
         duration,

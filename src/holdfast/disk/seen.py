@@ -42,15 +42,29 @@ class FileStat(NamedTuple):
 
 
 class Seen(NamedTuple):
-    """Enough of a file to notice that it was saved again."""
+    """Enough of a file to notice that it was saved again.
+
+    ``changed_ns`` also tells of a save that put the old time back, but of a new name or mode just
+    as well: it is there to be looked at, and two that differ in it alone are equal.
+    """
 
     inode: int
     size: int
     modified_ns: int
+    changed_ns: int = 0
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, tuple) and self[:3] == other[:3]
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    def __hash__(self) -> int:
+        return hash(self[:3])
 
 
 def seen(found: os.stat_result) -> Seen:
-    return Seen(found.st_ino, found.st_size, found.st_mtime_ns)
+    return Seen(found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
 
 
 def kind_of(found: os.stat_result) -> Kind:

@@ -13,6 +13,7 @@ from dataclasses import asdict, dataclass, replace
 from datetime import date, datetime
 from typing import Final, Literal
 
+from holdfast.engine.admission import admitted
 from holdfast.engine.driving import drive
 from holdfast.engine.memories import Memories
 from holdfast.engine.rooms import Rooms
@@ -27,8 +28,8 @@ from holdfast.memory.provenance import Said, trust_of
 from holdfast.ports import Model
 from holdfast.redact import has_secret
 from holdfast.retain import RetainLine, Trust
-from holdfast.retain.documents import lines as memory_lines
-from holdfast.scope import may_read_line, place_of
+from holdfast.retain.narrowing import narrowed_lines
+from holdfast.scope import Place, may_read, place_of
 from holdfast.sessions.shapes import message_of
 from holdfast.text import normalise
 from holdfast.types import Citation, Entry, Json, LineSpan
@@ -333,7 +334,12 @@ def _confirmed(rooms: Rooms) -> set[tuple[str | None, str]]:
 
 
 def get(rooms: Rooms, path: str) -> Passage:
-    """The lines of a memory file (``memory/2026-03-04.md#L3-L9``), or an entry of a session."""
+    """The lines of a memory file (``memory/2026-03-04.md#L3-L9``), or an entry of a session.
+
+    Raises:
+        PolicyRefused: no rule lets this chat read memory, or memory is switched off.
+    """
+    admitted(rooms)
     cited = Citation.parse(path)
     if cited is not None and cited.entry is not None and not cited.source.endswith(".md"):
         return _entry(rooms, cited)
@@ -356,7 +362,7 @@ def _text_of(rooms: Rooms, name: str) -> str:
     if (key := _elsewhere(rooms, name)) is not None:
         text = rooms.search.sources.text_of(key)
         if text is None:
-            raise NotFound(f"{name!r} is gone.", hint="Search again: holdfast search QUERY")
+            raise NotFound(f"There is no {name!r}.", hint="Search again: holdfast search QUERY")
         return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
     if name in rooms.store.names():
         raise UsageError(
@@ -376,10 +382,10 @@ def _elsewhere(rooms: Rooms, name: str) -> str | None:
     """The key of a file outside of this place that the reader may search, if it is one."""
     if (_chat_of(rooms, name)) is not None:
         return name
-    if name.startswith(("/", "~")) and rooms.settings.index.extra_paths:
-        sources = rooms.search.sources
-        key = sources.extra_key(name)
-        return key if key in sources.found() else None
+    own = Place(tenant=rooms.scope.tenant, agent=rooms.scope.agent)
+    is_outside = name.startswith(("/", "~")) and bool(rooms.settings.index.extra_paths)
+    if is_outside and may_read(rooms.scope, own, memberships=rooms.memberships):
+        return rooms.search.sources.extra_key(name)
     return None
 
 
@@ -393,25 +399,22 @@ def _chat_of(rooms: Rooms, name: str) -> str | None:
 
 def _lines_for(rooms: Rooms, name: str, text: str) -> list[str]:
     """The lines of a file; of those that are for others only, their numbers stay."""
-    reader, chat = rooms.scope, _chat_of(rooms, name)
-    place = place_of(reader) if chat is None else replace(place_of(reader), user=None, chat=chat)
+    chat = _chat_of(rooms, name)
+    place = place_of(rooms.scope)
+    if chat is not None:
+        place = replace(place, user=None, chat=chat)
     lines = split_lines(text)
-    for found in memory_lines(text):
-        if not may_read_line(
-            reader,
-            place,
-            user=found.line.user,
-            chat=found.line.chat,
-            memberships=rooms.memberships,
-        ):
-            for number in range(found.span.start, found.span.end + 1):
-                lines[number - 1] = "\n"
+    for number, part in narrowed_lines(text, place).items():
+        if part is None or not may_read(rooms.scope, part, memberships=rooms.memberships):
+            lines[number - 1] = "\n"
     return lines
 
 
 def _entry(rooms: Rooms, cited: Citation) -> Passage:
     if (chat := _chat_of(rooms, cited.source)) is not None:
-        session = cited.source.rpartition("/")[2]
+        session = cited.source.removeprefix(f"chats/{chat}/")
+        if "/" in session:
+            raise NotFound(f"There is no conversation {cited.source!r}.")
         entry = rooms.search.sources.entry(f"chats/{chat}/sessions/{session}", cited.entry or "")
     else:
         transcript = rooms.transcript(cited.source)

@@ -110,6 +110,7 @@ def examine(rooms: Rooms, *, fix: bool = False) -> list[Check]:
         lambda: _leftovers(rooms, fix=fix),
         lambda: _sessions(rooms),
         lambda: _memory(rooms),
+        lambda: _search(rooms),
         lambda: _audit(rooms),
         lambda: _time_zone(rooms),
         lambda: _config(rooms),
@@ -257,6 +258,27 @@ def _memory(rooms: Rooms) -> Check:
             hint="Run: holdfast conflicts list",
         )
     return Check(name="memory", result="ok", text=f"{files} file(s), nothing contradicts")
+
+
+def _search(rooms: Rooms) -> Check:
+    """Only what is there is looked at: a check-up builds no index."""
+    if not rooms.home.path.joinpath("agents", rooms.scope.agent, ".index").is_dir():
+        return Check(name="search", result="ok", text="no index yet; the first search makes one")
+    try:
+        found = rooms.search.status()
+    except HoldfastError as error:
+        return Check(name="search", result="failed", text=error.message, hint=error.hint)
+    names = ", ".join(each.name for each in found.encoders)
+    text = f"{found.chunks} passages; meaning: {names or rooms.search.embedding.missing}"
+    problems = [each for each in found.problems if not each.startswith("meaning: ")]
+    if problems:
+        return Check(
+            name="search",
+            result="warning",
+            text=problems[0],
+            hint="Build the index anew: holdfast index rebuild",
+        )
+    return Check(name="search", result="ok", text=text)
 
 
 def _audit(rooms: Rooms) -> Check:

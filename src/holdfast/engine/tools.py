@@ -23,7 +23,7 @@ from holdfast.retain import parse
 from holdfast.types import Json
 
 if TYPE_CHECKING:
-    from holdfast.search.request import SearchResult
+    from holdfast.search.request import Passage, SearchResult
 
 __all__ = ["TOOLS", "Tool", "ToolFormat", "call_tool", "definitions"]
 
@@ -96,6 +96,7 @@ _TYPES: Final[Mapping[str, tuple[type, ...]]] = {
     "array": (list, tuple),
     "string": (str,),
     "number": (int, float),
+    "integer": (int,),
 }
 
 
@@ -107,7 +108,7 @@ def _problem(value: Json, schema: Mapping[str, Json], name: str) -> str | None:
         return f"{name!r} must be of type {kind}, not {type(value).__name__}"
     if "enum" in schema and value not in schema["enum"]:
         return f"{name!r} must be one of {', '.join(schema['enum'])}"
-    if kind == "number" and not schema["minimum"] <= value <= schema["maximum"]:
+    if kind in ("number", "integer") and not schema["minimum"] <= value <= schema["maximum"]:
         return f"{name!r} must be from {schema['minimum']} to {schema['maximum']}"
     if kind == "array":
         found = (_problem(each, schema["items"], f"{name}[]") for each in value)
@@ -167,7 +168,7 @@ def _memory_search(rooms: Rooms, given: Mapping[str, Json], session: str | None)
     found: SearchResult = searching.search(
         rooms,
         given["query"],
-        limit=None if given.get("limit") is None else int(given["limit"]),
+        limit=given.get("limit"),
         kind=given.get("kind"),
         entity=given.get("entity"),
         since=moment("since", given.get("since")),
@@ -179,10 +180,10 @@ def _memory_search(rooms: Rooms, given: Mapping[str, Json], session: str | None)
     is_cited = _cites(rooms)
     quoted = [
         Quoted(
-            text=f"{each.speaker}: {each.text}" if each.speaker else each.text,
+            text=_readable(each),
             citation=each.citation if is_cited else str(number),
             label=each.trust,
-            observed=each.time,
+            observed=each.time and each.time.astimezone(rooms.zone).date(),
         )
         for number, each in enumerate(found.passages, 1)
     ]
@@ -191,12 +192,19 @@ def _memory_search(rooms: Rooms, given: Mapping[str, Json], session: str | None)
         | {"score": round(each.score, 3), "source": each.source}
         for each in found.passages
     ]
+    said = [] if found.why_empty is None else [f"Nothing was found. {found.why_empty}"]
     return {
-        "text": _fenced(rooms, quoted),
+        "text": "\n".join([*said, *found.degraded, _fenced(rooms, quoted)]).rstrip(),
         "passages": passages,
         "degraded": list(found.degraded),
         "why_empty": found.why_empty,
     }
+
+
+def _readable(passage: Passage) -> str:
+    """A passage on its own, as the page around it would have shown it: who, and under what."""
+    said = f"{passage.speaker}: {passage.text}" if passage.speaker else passage.text
+    return f"({passage.context})\n{said}" if passage.context else said
 
 
 def _cites(rooms: Rooms) -> bool:
@@ -362,7 +370,7 @@ TOOLS: Final = _tools(
             ["query"],
             query=_text("What to look for: a question or a few words, as a person would ask."),
             limit={
-                "type": "number",
+                "type": "integer",
                 "minimum": 1,
                 "maximum": 50,
                 "description": "The most passages to return.",

@@ -2,6 +2,7 @@
 
     grammar     one line: RetainLine ⇄ Markdown                              (light)
     documents   all lines of a document, and the edit of one; imported by name, needs markdown
+    narrowing   which lines of a document are for whom; imported by name, needs markdown
 
 Promise: what can be made comes back to the letter (``tests/foundation/test_retain.py``), and an
 edit changes no byte but its own (``tests/foundation/test_retain_documents.py``).

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from hashlib import blake2b
@@ -376,12 +376,13 @@ def words(text: str) -> list[Word]:
     found: list[Word] = []
     for match in _pattern(_SCAN).finditer(seen):
         start = match.start()
-        if match[1]:
-            pieces = _pieces(match[1])
-        elif match[2]:
-            pieces = [(n, n + 1, char, char in STOP_CHARACTERS) for n, char in enumerate(match[2])]
+        chunk, dense, emoji = match.groups()
+        if chunk:
+            pieces = _known_pieces(chunk) if len(chunk) <= _CACHED else _pieces(chunk)
+        elif dense:
+            pieces = [(n, n + 1, char, char in STOP_CHARACTERS) for n, char in enumerate(dense)]
         else:
-            pieces = [(0, 1, match[3], False)]
+            pieces = [(0, 1, emoji, False)]
         for first, last, stem, is_stop in pieces:
             begin, end = places[start + first], places[start + last]
             if begin < end:
@@ -390,12 +391,12 @@ def words(text: str) -> list[Word]:
     return found
 
 
-def _pieces(chunk: str) -> list[tuple[int, int, str, bool]]:
+def _pieces(chunk: str) -> Sequence[tuple[int, int, str, bool]]:
     """The words of an identifier: where they start and end in it, their stem, whether they stop."""
     if "'" in chunk:
         terms = _apostrophe_terms(chunk.rstrip("+#").strip("_"))
         stem = terms[0] if terms else _folded(chunk.replace("'", ""))
-        return [(0, len(chunk), stem, not terms)]
+        return ((0, len(chunk), stem, not terms),)
     if (date := _DATE.match(chunk)) and date[0][-1] in "Tt":
         chunk = chunk[: date.end() - 1] + "-" + chunk[date.end() :]
     found = []
@@ -403,7 +404,10 @@ def _pieces(chunk: str) -> list[tuple[int, int, str, bool]]:
         terms = _word_terms(part[0])
         stem = terms[0] if terms else _folded(part[0])
         found.append((part.start(), part.end(), stem, not terms))
-    return found
+    return tuple(found)
+
+
+_known_pieces = lru_cache(maxsize=1 << 13)(_pieces)
 
 
 _CLUSTER: Final = f"[\\s\\S][{_MARKS}\u1160-\u11ff\u3099\u309a\uff9e\uff9f]*"
@@ -412,18 +416,18 @@ _CLUSTER: Final = f"[\\s\\S][{_MARKS}\u1160-\u11ff\u3099\u309a\uff9e\uff9f]*"
 _visible_character = lru_cache(maxsize=1 << 13)(_visible)
 
 
-def _placed(text: str) -> tuple[str, list[int]]:
+def _placed(text: str) -> tuple[str, Sequence[int]]:
     """The text as it is scanned, and for each of its characters the place it came from."""
     seen = _visible(text)
     if seen == text:
-        return seen, list(range(len(text) + 1))
+        return seen, range(len(text) + 1)
     parts: list[str] = list(text)
     shown = list(map(_visible_character, text))
     if "".join(shown) != seen:  # characters that become one with their neighbour
         parts = _pattern(_CLUSTER).findall(text)
         shown = list(map(_visible, parts))
     elif len(seen) == len(text) and all(shown):
-        return seen, list(range(len(text) + 1))
+        return seen, range(len(text) + 1)
     starts = [0, *accumulate(map(len, parts))]
     places = [start for start, part in zip(starts, shown, strict=False) for _ in part]
     return "".join(shown), [*places, len(text)]

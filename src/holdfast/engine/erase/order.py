@@ -6,6 +6,7 @@
     reports     events, earlier receipts
     derived     whatever below ``.index/`` holds it, other stores that were registered
     history     of git, if a place has one
+    outside     files of the user's that are searched too: named, never changed
     scan        every byte and name below the home; what was written meanwhile goes once more
     receipt     without the text
 
@@ -27,6 +28,7 @@ from typing import Final
 from holdfast.context.accounting import ingest_cap
 from holdfast.disk import Directory
 from holdfast.engine.erase.bytescan import Scanned, scan_bytes
+from holdfast.engine.erase.outside import held_outside
 from holdfast.engine.erase.receipts import EVENTS, erase_events, erase_receipts, may_be_format
 from holdfast.engine.erase.rederiving import LineDerivation, rederived
 from holdfast.engine.rooms import Rooms
@@ -174,6 +176,7 @@ class Erasing:
         self._round(found, dry_run=True)
         found.scanned = scan_bytes(self._root, self._match)
         found.remaining += self._foreign(found.scanned)
+        found.remaining += self._outside()
         return found
 
     def run(self) -> Found:
@@ -456,7 +459,12 @@ class Erasing:
             )
             for path in again
         ]
-        return [*written, *found.remaining, *self._foreign(found.scanned, besides=again)]
+        foreign = self._foreign(found.scanned, besides=again)
+        return [*written, *found.remaining, *foreign, *self._outside()]
+
+    def _outside(self) -> list[Remaining]:
+        """The user's own files that are searched and hold the text; others' are not told of."""
+        return held_outside(self._rooms, self._match) if self._is_owner else []
 
     def _foreign(self, scanned: Scanned, *, besides: Sequence[str] = ()) -> list[Remaining]:
         """What holds the text and is not ours to change, and what could not be looked into."""

@@ -8,25 +8,37 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from datetime import date, datetime
+from datetime import date, datetime, time
 from functools import partial
-from typing import Final, get_args
+from time import monotonic
+from typing import Final, TypeAlias, get_args
 
+from holdfast.engine.admission import refusal
 from holdfast.engine.rooms import Rooms
+from holdfast.engine.searching.room import SearchRoom
 from holdfast.errors import HoldfastError, UsageError, did_you_mean
 from holdfast.events import Searched
+from holdfast.models.embedders import script_of
+from holdfast.models.embedders.deferred import Deferred
+from holdfast.ports import Embedder
 from holdfast.retain import RetainKind
-from holdfast.scope import allowed, may_read
+from holdfast.scope import may_read
 from holdfast.search.documents import SourceKind
+from holdfast.search.query.meaning import NO_ENCODER
 from holdfast.search.query.pipeline import search as run
 from holdfast.search.query.tuning import Tuning
-from holdfast.search.request import SearchRequest, SearchResult
-from holdfast.types import ChatType, Scope
+from holdfast.search.ranking.rows import Flag
+from holdfast.search.request import Passage, SearchRequest, SearchResult
+from holdfast.types import ChatType, Json, Scope
 
 __all__ = ["search"]
 
 CATCH_UP_SECONDS: Final = 0.05
 """What a search may spend on what changed since the last one."""
+ALONE_SECONDS: Final = 2.0
+"""The same where no thread goes on with the rest, as on the command line."""
+
+Moment: TypeAlias = date | datetime | str | None
 
 
 def search(
@@ -36,36 +48,37 @@ def search(
     limit: int | None = None,
     kind: str | None = None,
     entity: str | None = None,
-    since: date | datetime | None = None,
-    until: date | datetime | None = None,
-    as_of: date | datetime | None = None,
+    since: Moment = None,
+    until: Moment = None,
+    as_of: Moment = None,
     source: str | None = None,
     session: str | None = None,
     chat_type: str | None = None,
     vectors: bool = True,
     max_chars: int | None = None,
     max_tokens: int | None = None,
-    now: datetime | None = None,
+    now: datetime | str | None = None,
     explain: bool = False,
     timeout_ms: int | None = None,
 ) -> SearchResult:
     """The passages that answer the query best, each with its source."""
+    began = monotonic()
     settings = rooms.settings.search
     reader = _reader(rooms.scope, chat_type)
     request = SearchRequest(
         query=query,
         reader=reader,
         memberships=rooms.memberships,
-        now=now or rooms.clock.now(),
-        limit=limit if limit is not None else settings.max_results,
+        now=_now(rooms, now),
+        limit=_count("limit", limit, settings.max_results),
         max_chars=max_chars,
         max_tokens=max_tokens,
         snippet_chars=settings.max_snippet_chars,
         kind=_one_of("kind", kind, get_args(RetainKind)),  # type: ignore[arg-type]
         entity=entity,
-        since=since,
-        until=until,
-        as_of=as_of,
+        since=_moment("since", since),
+        until=_moment("until", until),
+        as_of=_moment("as_of", as_of),
         source=_one_of("source", source, get_args(SourceKind)),  # type: ignore[arg-type]
         session=session,
         vectors=vectors,
@@ -75,7 +88,7 @@ def search(
     if (refusal := _refusal(rooms, reader)) is not None:
         result = SearchResult(why_empty=refusal)
     else:
-        result = _searched(rooms, request)
+        result = _renewed(rooms, request, began)
     rooms.tell(
         Searched,
         session=session,
@@ -86,15 +99,28 @@ def search(
     return result
 
 
-def _searched(rooms: Rooms, request: SearchRequest) -> SearchResult:
+def _renewed(rooms: Rooms, request: SearchRequest, began: float) -> SearchResult:
+    """The answer; once more if the index was removed or replaced while it was used."""
+    room, index = rooms.search, None
+    try:
+        index = room.index
+        return _searched(rooms, request, began)
+    except HoldfastError:
+        if rooms.search is room and room.index is index:
+            raise
+        return _searched(rooms, request, began)
+
+
+def _searched(rooms: Rooms, request: SearchRequest, began: float) -> SearchResult:
     room = rooms.search
     readable = partial(may_read, request.reader, memberships=request.memberships)
-    caught = room.catch_up(may_read=readable, seconds=CATCH_UP_SECONDS)
-    problems = _embedded(rooms, caught.documents) if request.vectors else ()
+    seconds = CATCH_UP_SECONDS if rooms.background else ALONE_SECONDS
+    caught = room.catch_up(may_read=readable, seconds=seconds)
+    problems = _embedded(rooms, caught.documents, request, began) if request.vectors else ()
     result = run(
-        request,
+        replace(request, timeout_ms=_left_ms(request, began)),
         room.index,
-        embedders=room.embedders if request.vectors else (),
+        embedders=_needed(room, request.query) if request.vectors else (),
         zone=rooms.zone,
         content=room.content,
         is_fresh=lambda key: key not in caught.stale,  # its file was compared this moment
@@ -103,21 +129,67 @@ def _searched(rooms: Rooms, request: SearchRequest) -> SearchResult:
         degraded=[*caught.said(), *(f"meaning: {each}" for each in problems)],
         count_tokens=rooms.estimator(None).text,
     )
-    cited = tuple(
-        replace(each, citation=_cited(each.citation, room.sources.cited_as))
-        for each in result.passages
+    cited = tuple(_with_citations(each, room.sources.cited_as) for each in result.passages)
+    missing = room.embedding.missing
+    degraded = tuple(
+        f"meaning: {missing}" if each == NO_ENCODER and missing else each
+        for each in result.degraded
     )
-    return replace(result, passages=cited)
+    took_ms = (monotonic() - began) * 1000
+    why = result.why_empty and result.why_empty + _resting(rooms)
+    return replace(result, passages=cited, degraded=degraded, took_ms=took_ms, why_empty=why)
 
 
-def _embedded(rooms: Rooms, changed: int) -> Sequence[str]:
+def _resting(rooms: Rooms) -> str:
+    """What is not searched because nobody has used it for long."""
+    count, days = rooms.search.sources.resting, rooms.settings.index.retention_days
+    if not count:
+        return ""
+    who = "1 conversation" if count == 1 else f"{count} conversations"
+    return f" Not searched: {who} at rest for more than {days} days (index.retention_days)."
+
+
+def _needed(room: SearchRoom, query: str) -> Sequence[Embedder]:
+    """The encoders, without one that would be loaded for nothing.
+
+    The universal one says something about an English question only where there are notes in
+    another script. Loading it takes longer than the rest of a search from cold.
+    """
+    embedders = room.embedders
+    idle = [
+        each
+        for each in embedders
+        if each.script == "any" and isinstance(each, Deferred) and not each.is_loaded
+    ]
+    has_own = any(each.script == "latin" for each in embedders)
+    if not idle or not has_own or script_of(query) != "latin":
+        return embedders
+    with room.index.snapshot() as snapshot:
+        is_elsewhere = bool((snapshot.rows.flags & Flag.DENSE).any())
+    return embedders if is_elsewhere else [each for each in embedders if each not in idle]
+
+
+def _left_ms(request: SearchRequest, began: float) -> int:
+    """What is left of the time that was given, counted from when the search was asked for."""
+    return max(0, request.timeout_ms - round((monotonic() - began) * 1000))
+
+
+def _embedded(rooms: Rooms, changed: int, request: SearchRequest, began: float) -> Sequence[str]:
     """Let what is new be encoded: in the background, or a little of it now. What went wrong."""
+    room = rooms.search
     if not rooms.background:
-        return rooms.search.embed_a_little()
-    rooms.search.start()
+        return room.embed_a_little(_left_ms(request, began) / 2000)  # half of the time there is
+    room.start()
     if changed:
-        rooms.search.wake()
-    return ()
+        room.wake()
+    return room.embedding.problems
+
+
+def _with_citations(passage: Passage, cited_as: Callable[[str], str]) -> Passage:
+    trace = passage.trace
+    if trace is not None and "also" in trace:
+        trace = {**trace, "also": [_cited(each, cited_as) for each in trace["also"]]}
+    return replace(passage, citation=_cited(passage.citation, cited_as), trace=trace)
 
 
 def _cited(citation: str, cited_as: Callable[[str], str]) -> str:
@@ -135,14 +207,35 @@ def _reader(scope: Scope, chat_type: str | None) -> Scope:
 def _refusal(rooms: Rooms, reader: Scope) -> str | None:
     if rooms.settings.memory.mode == "off":
         return 'Memory is switched off (memory.mode = "off" in config.toml).'
-    rules = rooms.settings.scope
-    if allowed(reader, rules.rules, rules.default):
-        return None
-    return (
-        f"No rule lets a {reader.chat_type} chat read memory (scope.default = "
-        f'"{rules.default}"). Allow it in config.toml: [[scope.rules]] action = "allow", '
-        f'match = {{ chat_type = "{reader.chat_type}" }}'
-    )
+    refused = refusal(rooms, reader)
+    return f"{refused.message} {refused.hint}" if refused is not None else None
+
+
+def _moment(name: str, given: Moment) -> date | datetime | None:
+    """A day or a time, also as it is written: 2026-03-31."""
+    if given is None or isinstance(given, date):
+        return given
+    try:
+        return date.fromisoformat(given) if len(given) == 10 else datetime.fromisoformat(given)
+    except (TypeError, ValueError):
+        raise UsageError(f"{name} is {given!r}, not a day.", hint="Write 2026-03-31.") from None
+
+
+def _now(rooms: Rooms, given: datetime | str | None) -> datetime:
+    moment = _moment("now", given)
+    if moment is None:
+        return rooms.clock.now()
+    if not isinstance(moment, datetime):
+        moment = datetime.combine(moment, time(), tzinfo=rooms.zone)
+    return moment if moment.tzinfo is not None else moment.replace(tzinfo=rooms.zone)
+
+
+def _count(name: str, given: Json, usual: int) -> int:
+    if given is None:
+        return usual
+    if not isinstance(given, int) or isinstance(given, bool):
+        raise UsageError(f"{name} is {given!r}, not a number.")
+    return given
 
 
 def _one_of(name: str, given: str | None, known: Sequence[str]) -> str | None:

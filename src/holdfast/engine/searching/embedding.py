@@ -1,8 +1,9 @@
 """Which encoders there are, and giving them what they have not seen yet.
 
 Promise: a text is encoded once by each encoder that is for its script, in batches, outside of
-any transaction; one that fails is named and costs nothing but meaning
-(``tests/engine/test_searching.py``).
+any transaction; an encoder that fails, in whatever way, is named and costs nothing but meaning,
+and one text that it cannot take costs the meaning of that text only; a search waits for it no
+longer than its own time (``tests/engine/test_searching.py``, ``test_searching_faults.py``).
 """
 
 from __future__ import annotations
@@ -10,23 +11,28 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Final, Protocol
 
 from holdfast.config import default_home
-from holdfast.errors import HoldfastError, ModelUnavailable
+from holdfast.engine.searching.encoding import Vectors, encoded
+from holdfast.errors import HoldfastError, Locked, ModelUnavailable
 from holdfast.models.embedders import bundled, for_text, from_name, why_missing
 from holdfast.ports import Embedder
 from holdfast.search.index import Index, Pending, Vector
-from holdfast.search.ranking.late import signs_of
+from holdfast.search.query.deadline import Started, TooBusy, TooSlow, start
+from holdfast.text import one_line
 
 if TYPE_CHECKING:
     from holdfast.engine.rooms import Rooms
 
-__all__ = ["Embedding", "Progress", "models_folder"]
+__all__ = ["Done", "Embedding", "Progress", "models_folder"]
 
-_BATCH: Final = 64
+_BATCH: Final = 32
+_SMALL_BATCH: Final = 8
+"""Where somebody waits for it."""
 
 
 class Progress(Protocol):
@@ -41,6 +47,18 @@ class Done:
     problems: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Limits:
+    """How long an encoder may work, and how long somebody waits for one batch of it."""
+
+    is_over: Callable[[], bool]
+    wait: float | None = None
+
+    @property
+    def batch(self) -> int:
+        return _BATCH if self.wait is None else _SMALL_BATCH
+
+
 def models_folder() -> Path:
     """Where fetched models are: one folder for all homes of a user, because they are large."""
     named = os.environ.get("HOLDFAST_MODELS")
@@ -53,6 +71,8 @@ class Embedding:
     def __init__(self, rooms: Rooms, embedders: Sequence[Embedder] | None = None) -> None:
         self._rooms = rooms
         self._embedders = None if embedders is None else tuple(embedders)
+        self._late: dict[str, tuple[list[Pending], Started[Vectors]]] = {}
+        self._wrong: dict[str, str] = {}
         self.missing: str | None = None
 
     @property
@@ -61,6 +81,11 @@ class Embedding:
         if self._embedders is None:
             self._embedders = tuple(self._chosen())
         return self._embedders
+
+    @property
+    def problems(self) -> tuple[str, ...]:
+        """What went wrong the last time each of them was asked, in the background too."""
+        return tuple(self._wrong.copy().values())
 
     def _chosen(self) -> Sequence[Embedder]:
         wanted = self._rooms.settings.search.embedder
@@ -75,7 +100,7 @@ class Embedding:
         try:
             return from_name(wanted, models=models)
         except ModelUnavailable as error:
-            self.missing = error.message
+            self.missing = f"{error.message} {error.hint or ''}".rstrip()
             return ()
 
     def run(
@@ -83,63 +108,80 @@ class Embedding:
         index: Index,
         *,
         seconds: float | None = None,
+        wait: float | None = None,
         progress: Progress | None = None,
         should_stop: Callable[[], bool] = lambda: False,
     ) -> Done:
-        """Encode what waits, for at most that long."""
+        """Encode what waits. No batch is begun after ``seconds``, and none is waited for longer
+        than ``wait``: what comes later is kept for the next time."""
         until = None if seconds is None else monotonic() + seconds
-        embedded = 0
-        problems = []
 
         def is_over() -> bool:
             return should_stop() or (until is not None and monotonic() >= until)
 
+        embedded = 0
+        limits = _Limits(is_over=is_over, wait=wait)
         for embedder in self.embedders:
+            self._wrong.pop(embedder.name, None)
             try:
-                embedded += self._one(index, embedder, is_over, progress)
+                embedded += self._one(index, embedder, limits, progress)
+            except Locked as error:
+                if wait is None:
+                    self._fail(embedder, error.message)
             except HoldfastError as error:
-                problems.append(f"{embedder.name}: {error.message}")
-        return Done(embedded=embedded, problems=tuple(problems))
+                self._fail(embedder, error.message)
+            except TooSlow:
+                took = round((wait or 0) * 1000)
+                self._fail(embedder, f"it took longer than {took} ms, and goes on meanwhile")
+            except TooBusy:
+                self._fail(embedder, "it is still busy with earlier texts")
+            except Exception as error:  # noqa: BLE001 - an encoder is other people's code
+                self._fail(embedder, one_line(str(error) or repr(error), 200))
+        return Done(embedded=embedded, problems=self.problems)
+
+    def _fail(self, embedder: Embedder, why: str) -> None:
+        self._wrong[embedder.name] = f"{embedder.name}: {why}"
 
     def _one(
-        self,
-        index: Index,
-        embedder: Embedder,
-        is_over: Callable[[], bool],
-        progress: Progress | None,
+        self, index: Index, embedder: Embedder, limits: _Limits, progress: Progress | None
     ) -> int:
-        done = 0
-        total = 0
-        while not is_over():
-            waiting = index.pending(embedder.name, _BATCH)
+        done = passed_over = total = 0
+        while not limits.is_over():
+            waiting = index.pending(embedder.name, limits.batch)
             if not waiting:
                 break
             if progress is not None and not total:
                 total = index.missing(embedder.name)
-            mine = [each for each in waiting if _is_for(embedder, each.text)]
-            vectors: dict[int, Vector | None] = {each.chunk: None for each in waiting}
-            vectors |= dict(
-                zip((each.chunk for each in mine), _encoded(embedder, mine), strict=True)
+            mine = [each for each in waiting if for_text([embedder], each.text)]
+            made = self._encoded(embedder, mine, limits.wait)
+            vectors: dict[int, Vector | None] = {
+                each.chunk: None for each in waiting if each not in mine
+            }
+            vectors |= made.vectors
+            index.put_vectors(
+                embedder.name, vectors, dimensions=embedder.dimensions, seconds=limits.wait
             )
-            index.put_vectors(embedder.name, vectors, dimensions=embedder.dimensions)
-            done += len(mine)
+            done += len(made.vectors) - made.failed
+            if made.failed:
+                passed_over += made.failed
+                said = "could not be encoded, and are found by their words only"
+                self._fail(embedder, f"{passed_over} passage(s) {said}: {made.why}")
             if progress is not None:
                 progress(f"meaning ({embedder.name})", done, max(total, done))
         return done
 
-
-def _is_for(embedder: Embedder, text: str) -> bool:
-    return bool(for_text([embedder], text))
-
-
-def _encoded(embedder: Embedder, waiting: Sequence[Pending]) -> list[Vector]:
-    texts = [each.text for each in waiting]
-    if not texts:
-        return []
-    made = embedder.embed(texts, tokens=embedder.has_tokens)
-    if made.tokens is None:
-        return [Vector(vector=row) for row in made.vectors]
-    return [
-        Vector(vector=row, tokens=signs_of(text, tokens))
-        for row, text, tokens in zip(made.vectors, texts, made.tokens, strict=True)
-    ]
+    def _encoded(self, embedder: Embedder, mine: list[Pending], wait: float | None) -> Vectors:
+        if wait is None or not mine:
+            return encoded(embedder, mine)
+        texts, started = self._late.pop(embedder.name, (mine, None))
+        if started is None:
+            started = start(partial(encoded, embedder, mine))
+        try:
+            made = started.result(wait)
+        except TooSlow:
+            self._late[embedder.name] = texts, started
+            raise
+        if texts == mine:
+            return made
+        # Begun for an earlier search: what does not wait under its number any more is left out.
+        return made.only({each.chunk for each in texts if each in mine})

@@ -8,27 +8,28 @@ whoever holds the lease, and what is deleted is built again from the files
 
 from __future__ import annotations
 
-import json
+import logging
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from threading import RLock
-from time import monotonic, time_ns
+from time import time_ns
 from typing import TYPE_CHECKING, Final
 
 from holdfast.disk import Directory
 from holdfast.engine.searching.embedding import Embedding, Progress
-from holdfast.engine.searching.sources import Read, Source, Sources
+from holdfast.engine.searching.following import CaughtUp, Following, is_same, stamp_of
+from holdfast.engine.searching.sources import Source, Sources
 from holdfast.engine.searching.upkeep import Upkeep
-from holdfast.errors import HoldfastError
+from holdfast.errors import HoldfastError, StorageError
 from holdfast.events import IndexChanged
 from holdfast.ports import Embedder
 from holdfast.scope import Place
 from holdfast.search import chunking
 from holdfast.search.index import Index, Reading, Stamp
+from holdfast.search.index.lease import Lease
 from holdfast.search.ranking.flags import flags_of
-from holdfast.sessions.reading import Mark
 from holdfast.text.tokens import TOKENS_VERSION, index_terms, term_hash
 from holdfast.types import Citation, Json
 
@@ -45,15 +46,12 @@ __all__ = [
     "open_index",
 ]
 
-_RACY_NS: Final = 50_000_000
-"""A file saved this shortly before it was read may be saved again with the same time."""
-
+log = logging.getLogger("holdfast.engine")
 
 _A_LITTLE_SECONDS: Final = 0.25
 """What a search spends on encoding where nobody else does it."""
 _CLOSE_SECONDS: Final = 2.0
-_TRIES: Final = 3
-_CHUNKS_VERSION: Final = 1
+_CHUNKS_VERSION: Final = 2
 """Raised when the same file is cut into other chunks."""
 
 READING: Final = Reading(
@@ -65,24 +63,6 @@ READING: Final = Reading(
     version=f"{TOKENS_VERSION}.{_CHUNKS_VERSION}",
 )
 """How the index reads text. Chunking is loaded by the first text that has to be cut."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CaughtUp:
-    """What a look at the files led to."""
-
-    documents: int = 0
-    removed: int = 0
-    behind: int = 0
-    """Documents that changed and could not be read in the time there was."""
-    problems: tuple[str, ...] = ()
-    stale: frozenset[str] = frozenset()
-    """Their keys, and those of documents that could not be read."""
-
-    def said(self) -> list[str]:
-        """In words, what a search does not see."""
-        behind = f"index: {self.behind} changed document(s) are not indexed yet"
-        return [*self.problems, *([f"{behind} (holdfast index sync)"] if self.behind else [])]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,6 +93,8 @@ class IndexState:
     changed: int
     """Documents that are not indexed as they are now."""
     bytes: int
+    resting: int = 0
+    """Conversations that are not searched, because nobody used them for long."""
     encoders: tuple[EncoderStatus, ...] = ()
     problems: tuple[str, ...] = ()
     path: str = ""
@@ -133,14 +115,21 @@ class SearchRoom:
         self._rooms = rooms
         self._lock = RLock()
         self._index: Index | None = None
+        self._is_closed = False
+        self._leased: Lease | None = None
         self._upkeep: Upkeep | None = None
         self.sources = Sources(rooms)
         self.embedding = Embedding(rooms, embedders)
 
     @property
     def index(self) -> Index:
+        """The open index; opened anew if it was removed or replaced under us."""
         with self._lock:
+            if self._index is not None and self._index.is_gone:
+                self._let_go()
             if self._index is None:
+                if self._is_closed:
+                    raise StorageError("The search index was closed.", hint="Ask engine.index.")
                 self._index = open_index(self.sources.index_folder)
                 if self._index.rebuilt_because is not None:
                     reason = self._index.rebuilt_because
@@ -148,13 +137,26 @@ class SearchRoom:
             return self._index
 
     def close(self) -> None:
-        """Stop what runs in the background, and let go of the files."""
+        """Stop what runs in the background, and let go of the files. Never raises."""
         with self._lock:
+            self._is_closed = True
             upkeep, self._upkeep = self._upkeep, None
+        if upkeep is None or upkeep.stop(_CLOSE_SECONDS):
+            self._let_go()
+
+    def ended(self) -> None:
+        """The thread of the background is at its end: it closes what nobody waited for."""
+        if self._is_closed:
+            self._let_go()
+
+    def _let_go(self) -> None:
+        with self._lock:
             index, self._index = self._index, None
-        stopped = upkeep is None or upkeep.stop(_CLOSE_SECONDS)
-        if index is not None and stopped:
-            index.close()
+        if index is not None:
+            try:
+                index.close()
+            except (HoldfastError, OSError) as error:
+                log.warning("the index was not closed as it should be: %s", error)
 
     # ── following the files ─────────────────────────────────────────────────────────────────
 
@@ -166,73 +168,14 @@ class SearchRoom:
         progress: Progress | None = None,
         should_stop: Callable[[], bool] = lambda: False,
     ) -> CaughtUp:
-        """Take in what changed since the last look, the newest first.
-
-        One document is always read; the others for ``seconds``.
-        """
-        known = self.index.known()
-        found = self.sources.found(may_read)
-        changed = [each for key, each in found.items() if not _is_same(known.get(key), each)]
-        gone = [
-            key
-            for key in known
-            if key not in found and (may_read is None or may_read(self.sources.place_of(key)))
-        ]
-        for key in gone:
-            self.index.drop(key)
-        changed.sort(key=lambda each: -each.seen.modified_ns)
-        until = None
-        done = 0
-        problems = []
-        failed = set()
-        for source in changed:
-            if should_stop() or (until is not None and monotonic() >= until):
-                break
-            try:
-                self._take_in(source, known.get(source.document.key))
-            except HoldfastError as error:
-                problems.append(f"index: {source.document.key} was left out: {error.message}")
-                failed.add(source.document.key)
-            done += 1
-            if until is None and seconds is not None:
-                until = monotonic() + seconds  # not before: the first one loads what reads it
-            if progress is not None:
-                progress("files", done, len(changed))
-        return CaughtUp(
-            documents=done,
-            removed=len(gone),
-            behind=len(changed) - done,
-            problems=tuple(problems),
-            stale=frozenset(failed | {each.document.key for each in changed[done:]}),
-        )
-
-    def _take_in(self, source: Source, stamp: Stamp | None) -> None:
-        """Read a source and put it in, unless somebody else was faster: then look again."""
-        for _ in range(_TRIES):
-            if self._took_in(source, stamp):
-                return
-            again = self.sources.again(source)
-            stamp = self.index.known().get(source.document.key)
-            if again is None or _is_same(stamp, again):
-                return
-            source = again
-
-    def _took_in(self, source: Source, stamp: Stamp | None) -> bool:
-        """Whether it could be put in: False if it was changed in the index meanwhile."""
-        started = time_ns()
-        read = self.sources.read(source, _mark(stamp))
-        document = source.document
-        if read is None:
-            self.index.drop(document.key)
-            return True
-        new = _stamp(source, read, started)
-        if not read.is_whole:
-            done = self.index.extend(document, read.chunks, new, expecting=stamp)
-        elif stamp is not None and read.content and read.content == stamp.content:
-            return self.index.touch(document.key, new)
-        else:
-            done = self.index.put(document, read.chunks, new, expecting=stamp)
-        return not done.overtaken
+        """Take in what changed since the last look, the newest first, for about ``seconds``."""
+        return Following(
+            index=self.index,
+            sources=self.sources,
+            seconds=seconds,
+            should_stop=should_stop,
+            progress=progress,
+        ).catch_up(may_read)
 
     def sync(
         self,
@@ -242,6 +185,19 @@ class SearchRoom:
     ) -> Synced:
         """Index whatever changed and encode what waits. Can be stopped and goes on next time."""
         caught = self.catch_up(progress=progress, should_stop=should_stop)
+        with self._embedding_alone() as is_ours:
+            if not is_ours:
+                busy = "meaning: another process is embedding, and goes on with it"
+                return Synced(
+                    documents=caught.documents,
+                    removed=caught.removed,
+                    problems=(*caught.problems, busy),
+                )
+            return self._encoded(caught, progress, should_stop)
+
+    def _encoded(
+        self, caught: CaughtUp, progress: Progress | None, should_stop: Callable[[], bool]
+    ) -> Synced:
         encoded = self.embedding.run(self.index, progress=progress, should_stop=should_stop)
         self._retire_others()
         if not self._rooms.settings.index.embedding_cache:
@@ -264,18 +220,19 @@ class SearchRoom:
     def _retire_others(self) -> None:
         """Drop what former encoders made, once those in use have seen everything."""
         used = {embedder.name for embedder in self.embedding.embedders}
-        coverage = self.index.coverage()
-        if used and all(each.is_complete for each in coverage if each.embedder in used):
-            for each in coverage:
-                if each.embedder not in used:
-                    self.index.retire(each.embedder)
+        coverage = {each.embedder: each for each in self.index.coverage()}
+        if used and all(name in coverage and coverage[name].is_complete for name in used):
+            for name in coverage.keys() - used:
+                self.index.retire(name)
 
     def rebuild(self, progress: Progress | None = None) -> Synced:
         """Build the index anew beside the old one; searches go on meanwhile."""
         documents = 0
         problems: list[str] = []
         with self.index.rebuilding() as beside:
-            found = self.sources.found()
+            listing = self.sources.found()
+            problems += listing.problems
+            found = listing.sources
             for source in found.values():
                 started = time_ns()
                 try:
@@ -284,7 +241,7 @@ class SearchRoom:
                     problems.append(f"{source.document.key} was left out: {error.message}")
                     continue
                 if read is not None:
-                    beside.put(source.document, read.chunks, _stamp(source, read, started))
+                    beside.put(source.document, read.chunks, stamp_of(source, read, started))
                     documents += 1
                 if progress is not None:
                     progress("files", documents, len(found))
@@ -304,16 +261,35 @@ class SearchRoom:
     def embedders(self) -> tuple[Embedder, ...]:
         return self.embedding.embedders
 
-    def embed_a_little(self) -> tuple[str, ...]:
-        """Encode some of what waits, where nothing runs in the background. What went wrong."""
-        return self.embedding.run(self.index, seconds=_A_LITTLE_SECONDS).problems
+    def embed_a_little(self, seconds: float) -> tuple[str, ...]:
+        """Encode some of what waits, where nothing runs in the background, and wait for it at
+        most ``seconds``. What went wrong."""
+        begin = min(seconds, _A_LITTLE_SECONDS)
+        with self._embedding_alone() as is_ours:
+            if not is_ours:
+                return ()  # somebody does it already
+            return self.embedding.run(self.index, seconds=begin, wait=seconds).problems
+
+    @contextmanager
+    def _embedding_alone(self) -> Iterator[bool]:
+        """Of several processes one embeds; whether that is this one."""
+        if self._leased is not None:
+            yield True
+            return
+        lease = self.index.lease
+        is_ours = lease.take()
+        try:
+            yield is_ours
+        finally:
+            if is_ours:
+                lease.give_back()
 
     # ── in the background ───────────────────────────────────────────────────────────────────
 
     def start(self) -> None:
         """Follow the files in the background until the engine is closed."""
         with self._lock:
-            if self._upkeep is None:
+            if self._upkeep is None and not self._is_closed:
                 settings = self._rooms.settings.index
                 self._upkeep = Upkeep(
                     self,
@@ -330,12 +306,20 @@ class SearchRoom:
     @contextmanager
     def lease(self) -> Iterator[bool]:
         """Whether this process is the one that indexes, for as long as the block lasts."""
-        is_ours = self.index.lease.take()
+        lease = self.index.lease
+        is_ours = lease.take()
+        self._leased = lease if is_ours else None
         try:
             yield is_ours
         finally:
+            self._leased = None
             if is_ours:
-                self.index.lease.give_back()
+                lease.give_back()
+
+    @property
+    def is_leased(self) -> bool:
+        """Whether the lease is one of the index as it is now, and not of one that was removed."""
+        return self._leased is not None and self.index.lease is self._leased
 
     @property
     def watched_folder(self) -> Path:
@@ -347,10 +331,16 @@ class SearchRoom:
         """How the index stands against the files; nothing is changed."""
         index = self.index.status()
         known = self.index.known()
-        found = self.sources.found()
-        changed = sum(not self._is_current(known.get(key), each) for key, each in found.items())
-        changed += sum(key not in found for key in known)
-        problems = [] if self.embedders else [self.embedding.missing or "no encoder"]
+        listing = self.sources.found()
+        changed = sum(
+            not self._is_current(known.get(key), each) for key, each in listing.sources.items()
+        )
+        changed += sum(map(listing.is_gone, known))
+        problems = [] if self.embedders else [f"meaning: {self.embedding.missing or 'no encoder'}"]
+        problems += [f"meaning: {each}" for each in self.embedding.problems]
+        problems += listing.problems
+        if self.index.outdated:
+            problems.append(self.index.outdated)
         if index.rebuilt_because:
             problems.append(f"the index was given up: {index.rebuilt_because}")
         return IndexState(
@@ -359,6 +349,7 @@ class SearchRoom:
             chunks=index.chunks,
             changed=changed,
             bytes=index.bytes,
+            resting=self.sources.resting,
             encoders=tuple(
                 EncoderStatus(
                     name=embedder.name,
@@ -379,22 +370,33 @@ class SearchRoom:
             for each in self.index.verify()
         ]
         known = self.index.known()
-        found = self.sources.found()
-        for key, source in found.items():
+        listing = self.sources.found()
+        problems += listing.problems
+        for key, source in listing.sources.items():
             stamp = known.get(key)
             if stamp is None:
                 problems.append(f"{key}: not indexed")
-            elif not self._is_current(stamp, source):
+            elif not self._holds(stamp, source):
                 problems.append(f"{key}: changed since it was indexed")
-        return problems + [f"{key}: gone, but still indexed" for key in known if key not in found]
+        return problems + [
+            f"{key}: gone, but still indexed" for key in known if listing.is_gone(key)
+        ]
 
     def _is_current(self, stamp: Stamp | None, source: Source) -> bool:
         """Whether a source is indexed as it is. If its time cannot tell, its content does."""
-        if _is_same(stamp, source):
-            return True
-        if stamp is None or not stamp.content:
+        return is_same(stamp, source) or (stamp is not None and self._has_content(stamp, source))
+
+    def _holds(self, stamp: Stamp, source: Source) -> bool:
+        """The same, whatever its time says; a conversation only grows."""
+        return self._has_content(stamp, source) if stamp.content else is_same(stamp, source)
+
+    def _has_content(self, stamp: Stamp, source: Source) -> bool:
+        if not stamp.content:
             return False
-        read = self.sources.read(source)
+        try:
+            read = self.sources.read(source)
+        except HoldfastError:
+            return False
         return read is not None and read.content == stamp.content
 
     def content(self, citation: Citation) -> str | None:
@@ -406,37 +408,6 @@ class SearchRoom:
         except HoldfastError:
             return None
         return None if text is None else chunking.storable(text)
-
-
-def _is_same(stamp: Stamp | None, source: Source) -> bool:
-    seen = source.seen
-    return stamp is not None and (stamp.inode, stamp.size, stamp.mtime_ns) == (
-        seen.inode,
-        seen.size,
-        seen.modified_ns,
-    )
-
-
-def _stamp(source: Source, read: Read, started: int) -> Stamp:
-    """As the file was listed, before it was read: a later change shows.
-
-    A time as fresh as the reading proves nothing, because the next save may have the same.
-    """
-    seen = source.seen
-    is_racy = started - seen.modified_ns < _RACY_NS and source.document.source != "session"
-    return Stamp(
-        size=seen.size,
-        mtime_ns=0 if is_racy else seen.modified_ns,
-        inode=seen.inode,
-        content=read.content,
-        extra=json.dumps(read.mark) if read.mark is not None else "",
-    )
-
-
-def _mark(stamp: Stamp | None) -> Mark | None:
-    if stamp is None or not stamp.extra:
-        return None
-    return Mark(*json.loads(stamp.extra))
 
 
 def _is_session(key: str) -> bool:

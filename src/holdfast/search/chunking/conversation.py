@@ -17,7 +17,7 @@ from holdfast.fencing import without_fenced
 from holdfast.importance import importance
 from holdfast.redact import redact
 from holdfast.retain import Trust, visible_line
-from holdfast.search.chunking.sizes import CALLS, TOOL, TURN, pieces, storable
+from holdfast.search.chunking.sizes import CALLS, TURN, pieces, storable, tool_limit
 from holdfast.search.documents import Chunk, ChunkKind, Document, identified
 from holdfast.text import cut
 from holdfast.types import Entry, Json, Message, Part, Text, ToolCall, ToolResult
@@ -72,7 +72,8 @@ def _of_entry(entry: Entry) -> Iterator[Chunk]:
     part = 0
     for voice in voices:
         is_tool = voice.kind == "tool"
-        for text in pieces(voice.text, TOOL if is_tool else TURN, by_line=is_tool):
+        limit = tool_limit(voice.text) if is_tool else TURN
+        for text in pieces(voice.text, limit, by_line=is_tool):
             if not (shown := text.strip()):
                 continue
             yield Chunk(

@@ -1,9 +1,7 @@
-"""A memory line as a chunk: what it says, about whom, since when, until when, for whom.
+"""A memory line as a chunk: what it says, about whom, since when, until when.
 
-Promise: the hidden comment decides about a line and is never part of its text; a line that is
-narrowed to a user or a chat is for them alone, and one that nobody may read is no chunk at all;
-a line that ended, was taken back or replaced keeps the moment it did
-(``tests/search/test_chunking.py``). Pure.
+Promise: the hidden comment decides about a line and is never part of its text; a line that
+ended, was taken back or replaced keeps the moment it did (``tests/search/test_chunking.py``). Pure.
 """
 
 from __future__ import annotations
@@ -14,9 +12,8 @@ from typing import Final
 
 from holdfast.importance import is_constraint
 from holdfast.retain import RetainLine
-from holdfast.scope import Place, narrow
 
-__all__ = ["Validity", "begins", "ends", "place_for", "said_of", "validity", "weight"]
+__all__ = ["Validity", "begins", "ends", "said_of", "validity", "weight"]
 
 _WEIGHTS: Final = {"W": 0.6, "B": 0.55, "S": 0.6}
 _RULE: Final = 0.9
@@ -64,13 +61,6 @@ def ends(when: date | datetime, zone: tzinfo) -> datetime:
     if when == date.max:
         return datetime.max.replace(tzinfo=zone)
     return begins(when + timedelta(days=1), zone)
-
-
-def place_for(line: RetainLine, place: Place) -> Place | None:
-    """Who may read the line; None if nobody may."""
-    if line.user is None and line.chat is None:
-        return place
-    return narrow(place, user=line.user, chat=line.chat)
 
 
 def weight(line: RetainLine) -> float:

@@ -9,8 +9,9 @@
 Promise, for any text (``tests/search/test_chunking.py``): every line that says something is in
 exactly one chunk's lines, or is a heading named in the context of what stands below it; the text
 of a chunk that is no fact is word for word what stands in its lines; only pieces of one very
-long line share it. Left out are rules and HTML comments, which no reader sees. What is inside an
-item that is narrowed to a user or a chat is narrowed with it. Linear in the text. Pure.
+long line share it. Left out are rules and HTML comments, which no reader sees. What is narrowed
+to a user or a chat (``retain.narrowing``) shares no chunk and no context with what is not. Linear
+in the text. Pure.
 """
 
 from __future__ import annotations
@@ -24,8 +25,9 @@ from typing import Final, cast, get_args
 from holdfast.markdown import Block, parse
 from holdfast.retain import RetainLine, Trust, line_id
 from holdfast.retain import parse as parse_line
+from holdfast.retain.narrowing import narrowed_blocks
 from holdfast.scope import Place
-from holdfast.search.chunking.facts import begins, place_for, said_of, validity, weight
+from holdfast.search.chunking.facts import begins, said_of, validity, weight
 from holdfast.search.chunking.sizes import (
     CODE,
     FACT,
@@ -58,6 +60,8 @@ _HEADING_WEIGHT: Final = 0.2
 _BULLET: Final = re.compile(r"[ \t>]{0,40}(?:(?:[-*+]|\d{1,9}[.)])[ \t]{1,8}){0,8}(?:\[[ xX]\] )?")
 _TRUST: Final = re.compile(r"[-*+] {1,4}(?:trust|出自|可信度) {0,4}[:：] {0,4}([a-z]{4,6})\s*")
 _OF_TOOL: Final = "[tool] "
+_FIELD: Final = re.compile(r"[-*+] {1,4}[^\s:：]{1,20} {0,4}[:：]")
+_UNDER: Final = " › "
 
 
 def chunk_markdown(document: Document, text: str, *, zone: tzinfo) -> list[Chunk]:
@@ -67,7 +71,7 @@ def chunk_markdown(document: Document, text: str, *, zone: tzinfo) -> list[Chunk
     the user's ``zone``; of a memory line it is when it was said, if it tells.
     """
     cutter = _Cutter(document, storable(text), zone)
-    chunks = sorted(cutter.run(), key=_order)
+    chunks = sorted(map(cutter.titled, cutter.run()), key=_order)
     ids = identified(document, chunks)
     return [replace(chunk, id=id) for chunk, id in zip(chunks, ids, strict=True)]
 
@@ -78,17 +82,15 @@ def _order(chunk: Chunk) -> tuple[int, int]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Outer:
-    """A list item whose inner items are chunks of their own; ``place`` is who may read it."""
+    """A list item whose inner items are chunks of their own."""
 
     level: int
     title: str
-    place: Place | None
-    narrowed: bool
 
 
 class _Cutter:
     """Goes through the blocks of one file. ``open`` are the headings above, with whether
-    anything below them has named them yet."""
+    anything below them has named them yet; ``place`` is who may read what is being cut."""
 
     def __init__(self, document: Document, text: str, zone: tzinfo) -> None:
         parsed = parse(text)
@@ -101,6 +103,8 @@ class _Cutter:
         self.front = parsed.front_matter.end if parsed.front_matter is not None else 0
         self.is_task = document.source == "task"
         self.trust = self._trust()
+        self.narrowed = narrowed_blocks(parsed, document.place)
+        self.place: Place | None = self._place_at(1)
         self.chunks: list[Chunk] = []
         self.facts: list[tuple[range, RetainLine]] = []
         self.open: list[tuple[Block, bool]] = []
@@ -117,9 +121,17 @@ class _Cutter:
         self._end_replaced()
         return self.chunks
 
+    def _place_at(self, number: int) -> Place | None:
+        """Who may read a line; None if nobody may."""
+        return self.narrowed.get(number, self.document.place)
+
+    def _place_of(self, block: Block) -> Place | None:
+        return self._place_at(block.span.start)
+
     def _take(self, at: int) -> int:
         """Make chunks of the block and those that belong to it; where to go on."""
         block = self.blocks[at]
+        self.place = self._place_of(block)
         if block.kind == "list_item" and (line := self._line_at(block)) is not None:
             return self._fact(at, line)
         if self._is_prose(block):
@@ -154,7 +166,9 @@ class _Cutter:
                 self._put_heading(block)
 
     def _put_heading(self, block: Block) -> None:
+        below, self.place = self.place, self._place_of(block)
         self._put("text", runs(self.lines, *_bounds(block), PROSE), weight=_HEADING_WEIGHT)
+        self.place = below
 
     def _context(self, *more: str) -> str:
         titles = [
@@ -200,12 +214,15 @@ class _Cutter:
         last = self.blocks[place - 1]
         written = last.text.rstrip()
         is_intro = last.kind == "paragraph" and written.endswith((":", "："))
+        is_intro = is_intro and self.place == self.document.place
         self.intro = _short(written) if is_intro and len(written) <= TITLE else ""
         return place
 
     def _goes_on(self, block: Block) -> bool:
         if self.outer or not self._is_prose(block):
             return False  # what is inside an item ends with it
+        if self._place_of(block) != self.place:
+            return False
         if block.kind == "html" and _is_comment(block.text):
             return False
         return block.kind != "list_item" or self._line_at(block) is None
@@ -232,7 +249,7 @@ class _Cutter:
         self._put("item", runs(self.lines, start, end, ITEM), "" if self.outer else self.intro)
         if inside is not None:
             return inside
-        self._enter_list(block, _title_of(self.lines[start]), self._place(), self._is_narrowed())
+        self.outer.append(_Outer(level=block.level, title=_title_of(self.lines[start])))
         return at + 1
 
     def _inside(self, at: int) -> int | None:
@@ -248,11 +265,10 @@ class _Cutter:
             size += self._size(begin, stop)
             if size > WITH_INNER or self._line_at(inner) is not None:
                 return None
+            if self._place_of(inner) != self.place:
+                return None
             place += 1
         return place
-
-    def _enter_list(self, block: Block, title: str, place: Place | None, narrowed: bool) -> None:
-        self.outer.append(_Outer(level=block.level, title=title, place=place, narrowed=narrowed))
 
     def _leave_list(self, block: Block) -> None:
         """Forget the items that this block is not inside of. What is indented below an item that
@@ -266,11 +282,8 @@ class _Cutter:
     def _is_indented(self, block: Block) -> bool:
         return self.lines[block.span.start - 1][:1] in (" ", "\t")
 
-    def _place(self) -> Place | None:
-        return self.outer[-1].place if self.outer else self.document.place
-
     def _is_narrowed(self) -> bool:
-        return bool(self.outer) and self.outer[-1].narrowed
+        return self.place != self.document.place
 
     # ── memory lines ────────────────────────────────────────────────────────────────────────
 
@@ -283,9 +296,7 @@ class _Cutter:
         self._leave_list(block)
         self.intro = ""
         start, end = _bounds(block)
-        outer = self._place()
-        place = place_for(line, outer) if outer is not None else None
-        narrowed = self._is_narrowed() or place != outer
+        place = self.place
         said = said_of(line)
         below = "\n".join(self.lines[start + 1 : end]).rstrip()
         is_long = len(said) + len(below) > ITEM
@@ -294,7 +305,7 @@ class _Cutter:
             text = said if is_long or not below else f"{said}\n{below}"
             span = LineSpan(start=start + 1, end=start + 1 if is_long else end)
             self._put_fact(line, text, place, span)
-        self._enter_list(block, _short(said), place, narrowed)
+        self.outer.append(_Outer(level=block.level, title=_short(said)))
         if place is not None and is_long and below:
             self._put_below(start + 1, end)
         if place is not None:
@@ -352,7 +363,7 @@ class _Cutter:
     def _put(
         self, kind: ChunkKind, found: Iterable[Run], *more: str, weight: float | None = None
     ) -> None:
-        place = self._place()
+        place = self.place
         if place is None:
             return  # inside an item that nobody may read
         context = self._context(*more)
@@ -380,6 +391,15 @@ class _Cutter:
         """The headings above are in the context of a chunk now."""
         if not all(named for _, named in self.open):
             self.open = [(block, True) for block, _ in self.open]
+
+    def titled(self, chunk: Chunk) -> Chunk:
+        """The fields at the top of a task record say nothing to a reader: its title does."""
+        if not self.is_task or chunk.span is None or not chunk.context or _UNDER in chunk.context:
+            return chunk
+        if not all(_FIELD.match(line) for line in chunk.text.splitlines()):
+            return chunk
+        span = LineSpan(start=1, end=chunk.span.end)
+        return replace(chunk, text=chunk.context, context="", span=span)
 
     def _trust(self) -> Trust:
         """Of all that is no memory line: the owner's files are the owner's words."""

@@ -30,6 +30,7 @@ __all__ = [
     "pieces",
     "runs",
     "storable",
+    "tool_limit",
 ]
 
 PROSE: Final = 800
@@ -48,6 +49,9 @@ CALLS: Final = 500
 TITLE: Final = 120
 """Of one heading, in the context of what stands below it."""
 
+_MANY: Final = 300
+"""Passages of one tool's result, some more with cuts at good places; beyond, they grow longer."""
+
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
 
 _PARAGRAPH: Final = re.compile(r"\n[ \t]{0,80}\n\s{0,80}")
@@ -62,6 +66,14 @@ _BEYOND: Final = 64
 def storable(text: str) -> str:
     """The text with U+FFFD for what is no character: bytes that were not UTF-8, half pairs."""
     return text if text.isascii() else _SURROGATE.sub("\ufffd", text)
+
+
+def tool_limit(text: str) -> int:
+    """How long the passages of a tool's result are: longer where there would be too many.
+
+    A tool may answer with megabytes. All of it stays searchable, in a bounded number of rows.
+    """
+    return max(TOOL, -(-len(text) // _MANY))
 
 
 def pieces(text: str, limit: int, *, by_line: bool = False) -> Iterator[str]:

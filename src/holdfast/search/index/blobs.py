@@ -102,10 +102,11 @@ class _Kept(ABC):
         self, connection: sqlite3.Connection, numbers: Ids, take: Callable[[Ids], _Taken]
     ) -> _Taken:
         """What ``take`` makes of the slots of the numbers; those that are not kept are read."""
+        self._tidy()  # once: what is read for this call has to stay until it is taken
         while True:
             with self._lock:
                 self._make_room(numbers)
-                slots = self._slots.take(numbers)
+                slots = self._slots.take(numbers).astype(np.int64)
                 if not len(slots) or slots.min() >= 0:
                     return take(slots)
             missing = np.unique(numbers[slots < 0]).tolist()
@@ -115,6 +116,13 @@ class _Kept(ABC):
             with self._lock:
                 self._keep(found)
 
+    def _tidy(self) -> None:
+        with self._lock:
+            if self._bytes() > _MOST_BYTES:
+                self._slots.fill(-1)
+                self._count = 0
+                self._empty()
+
     def _make_room(self, numbers: Ids) -> None:
         needed = int(numbers.max()) + 1 if len(numbers) else 0
         if needed > len(self._slots):
@@ -123,10 +131,6 @@ class _Kept(ABC):
 
     def _keep(self, found: Sequence[tuple[Any, ...]]) -> None:
         self.rows_read += len(found)
-        if self._bytes() > _MOST_BYTES:
-            self._slots.fill(-1)
-            self._count = 0
-            self._empty()
         new = [row for row in found if self._slots[row[0]] < 0]  # others may have been faster
         if new:
             numbers, *columns = zip(*new, strict=True)

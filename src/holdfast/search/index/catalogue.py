@@ -25,10 +25,11 @@ from threading import Lock, RLock
 from typing import Final
 
 from holdfast.disk import PROCESS, Directory, FileLock, Seen
-from holdfast.errors import Locked, NotFound, StorageError
+from holdfast.errors import HoldfastError, Locked, NotFound, StorageError
 from holdfast.search.index.lease import Lease
-from holdfast.search.index.patience import WAIT_SECONDS, is_busy, is_damage, patient
-from holdfast.search.index.schema import APPLICATION, BUSY_MS, SCHEMA, connected, create
+from holdfast.search.index.patience import WAIT_SECONDS, Deadline, is_busy, is_damage, patient
+from holdfast.search.index.schema import BUSY_MS, connected, create, unsound
+from holdfast.search.index.telling import REMOVED, failed, missing, outdated
 
 __all__ = ["POINTER", "Catalogue", "Reader", "explained"]
 
@@ -64,6 +65,8 @@ class Catalogue:
         self.version = version
         self.read_only = read_only
         self.rebuilt_because: str | None = None
+        self.outdated: str | None = None
+        """Why this program may not write any more: another one has replaced the database."""
         self._lock = Lock()
         self._writing = RLock()
         self._writer: sqlite3.Connection | None = None
@@ -88,7 +91,7 @@ class Catalogue:
             if seen == self.folder.glance(POINTER):
                 break  # else it was replaced while we looked at it
         if self.read_only:
-            raise _missing(self.folder, reason)
+            raise missing(self.folder.path, reason)
         with self._locked():
             seen = self.folder.glance(POINTER)
             name, reason = self._looked()  # nobody replaces it now: this is what counts
@@ -181,7 +184,7 @@ class Catalogue:
         except sqlite3.Error as error:
             return f"its database could not be opened ({error})"
         try:
-            return _unsound(connection, self.version) or self._unclean(connection, name, found.size)
+            return unsound(connection, self.version) or self._unclean(connection, name, found.size)
         except sqlite3.OperationalError as error:
             if is_busy(error):
                 return None
@@ -220,10 +223,37 @@ class Catalogue:
         with self._lock:
             seen = self.folder.glance(POINTER)
             if (name := self._named()) is None:
-                raise _missing(self.folder, "it was removed while it was in use")
+                raise missing(self.folder.path, REMOVED)
             self._drop_readers()
             self._use(name, seen)
+            self.outdated = self._replaced_by_another(name)
         return True
+
+    def _replaced_by_another(self, name: str) -> str | None:
+        """Whether the database that is in use now was made by another version of the program.
+
+        If so, we read from it what we can: built again by us, it would be built again by them.
+        """
+        try:
+            connection = connected(self.folder.path / name, read_only=True)
+        except sqlite3.Error:
+            return None  # whoever reads from it is told
+        try:
+            reason = unsound(connection, self.version)
+        except sqlite3.Error:
+            return None
+        finally:
+            connection.close()
+        return None if reason is None else f"another version of this program made it: {reason}"
+
+    @property
+    def is_gone(self) -> bool:
+        """Whether the folder is not the one at its path any more, or has been emptied."""
+        try:
+            is_there = self.folder.path.stat().st_ino == self.folder.inode
+        except OSError:
+            return True
+        return not is_there or self.folder.glance(POINTER) is None
 
     def reader(self) -> Reader:
         """A connection in a read transaction: everything it reads is of one moment.
@@ -291,20 +321,27 @@ class Catalogue:
         other._lock, other._writing = Lock(), RLock()
         other._writer, other._readers = None, []
         other.name, other.rebuilt_because, other._is_pinned = name, None, True
+        other.outdated = None
         return other
 
     # ── writing ─────────────────────────────────────────────────────────────────────────────
 
     @contextlib.contextmanager
-    def writing(self) -> Iterator[sqlite3.Connection]:
-        """A write transaction: committed at the end of the block, or not at all."""
+    def writing(self, *, seconds: float | None = None) -> Iterator[sqlite3.Connection]:
+        """A write transaction: committed at the end of the block, or not at all.
+
+        Raises:
+            Locked: others wrote for all of ``seconds``; None: for as long as anybody waits.
+        """
         if self.read_only:
             raise StorageError("This index was opened for reading only.")
-        with self._writing, self._locked():
-            self.follow()
+        with self._alone(seconds):
             connection = self._writer_connection()
             try:
-                patient(lambda: connection.execute("BEGIN IMMEDIATE"))
+                patient(
+                    lambda: connection.execute("BEGIN IMMEDIATE"),
+                    seconds=WAIT_SECONDS if seconds is None else seconds,
+                )
                 yield connection
                 connection.execute("COMMIT")
             except BaseException as error:
@@ -316,9 +353,18 @@ class Catalogue:
                 raise
             self._checkpoint_if_long(connection)
 
+    @contextlib.contextmanager
+    def _alone(self, seconds: float | None = None) -> Iterator[None]:
+        """No other thread or process writes, and the database is one that we may write to."""
+        with self._locked(seconds):
+            self.follow()
+            if self.outdated is not None:
+                raise outdated(self.folder.path, self.outdated)
+            yield
+
     def maintain(self, *, truncate: bool) -> bool:
         """Write the log back into the database; whether all of it was."""
-        with self._writing, self._locked():
+        with self._locked():
             self.follow()
             mode = "TRUNCATE" if truncate else "PASSIVE"
             connection = self._writer_connection()
@@ -335,8 +381,7 @@ class Catalogue:
     @contextlib.contextmanager
     def alone(self) -> Iterator[sqlite3.Connection]:
         """The connection that writes, without a transaction, under the lock of writers."""
-        with self._writing, self._locked():
-            self.follow()
+        with self._alone():
             try:
                 yield self._writer_connection()
             except sqlite3.Error as error:
@@ -362,8 +407,24 @@ class Catalogue:
         return self._writer
 
     @contextlib.contextmanager
-    def _locked(self) -> Iterator[None]:
-        with FileLock(self.folder, _WRITER, timeout_seconds=WAIT_SECONDS).hold():
+    def _locked(self, seconds: float | None = None) -> Iterator[None]:
+        """Keep the other threads out, then the other processes."""
+        if self._generation != PROCESS.generation:
+            self._forget_parent()
+        deadline = Deadline(WAIT_SECONDS if seconds is None else seconds)
+        threads = self._writing
+        if not threads.acquire(timeout=deadline.wait_seconds or 0):
+            raise Locked(
+                f"The index in {str(self.folder.path)!r} is being written to by another thread.",
+                hint="Try again when it has finished.",
+            )
+        wait = round(deadline.wait_seconds or 0, 3)
+        with contextlib.ExitStack() as stack:
+            stack.callback(threads.release)
+            try:
+                stack.enter_context(FileLock(self.folder, _WRITER, timeout_seconds=wait).hold())
+            except NotFound as error:
+                raise missing(self.folder.path, REMOVED) from error
             yield
 
     # ── the end ─────────────────────────────────────────────────────────────────────────────
@@ -376,9 +437,9 @@ class Catalogue:
             self._close_all()
         else:
             try:
-                with self._writing, self._locked():
+                with self._locked():
                     self._close_all()
-            except StorageError:
+            except (HoldfastError, OSError):
                 self._close_all()
 
     def size(self) -> int:
@@ -408,31 +469,16 @@ class Catalogue:
             seen = self.folder.glance(POINTER)
             if not self._is_pinned and (name := self._named()) is not None:
                 self._use(name, seen)
+                self.outdated = self._replaced_by_another(name)
 
 
 def explained(error: sqlite3.Error, catalogue: Catalogue) -> StorageError:
-    """The error of ours that stands for one of SQLite's."""
-    path = str(catalogue.folder.path)
-    if is_busy(error):
-        return Locked(
-            f"The index in {path!r} is used by another process; waited {WAIT_SECONDS:g} s.",
-            hint="Try again when it has finished: holdfast index status",
-        )
-    if "full" in str(error) and isinstance(error, sqlite3.OperationalError):
-        return StorageError(
-            f"The disk is full: the index in {path!r} was left as it was.",
-            hint="Make room, then: holdfast index sync",
-        )
+    """The error of ours that stands for one of SQLite's; who opens it next is told of damage."""
+    if catalogue.outdated is not None and not is_busy(error):
+        return outdated(catalogue.folder.path, catalogue.outdated)
     if is_damage(error):
         catalogue.damaged(f"its database was damaged ({error})")
-        return StorageError(
-            f"The index in {path!r} is damaged ({error}). Nothing is lost: it is made from your "
-            "files and conversations.",
-            hint="holdfast index rebuild",
-        )
-    return StorageError(
-        f"The index in {path!r} could not be used: {error}.", hint="holdfast index verify"
-    )
+    return failed(error, catalogue.folder.path)
 
 
 def _begin_reading(connection: sqlite3.Connection) -> None:
@@ -445,32 +491,8 @@ def _begin_reading(connection: sqlite3.Connection) -> None:
         raise
 
 
-def _unsound(connection: sqlite3.Connection, version: str) -> str | None:
-    application = connection.execute("PRAGMA application_id").fetchone()[0]
-    schema = connection.execute("PRAGMA user_version").fetchone()[0]
-    if application != APPLICATION:
-        return "its database was not one of ours"
-    if schema != SCHEMA:
-        return f"its tables were of version {schema}, this program makes {SCHEMA}"
-    found = dict(connection.execute("SELECT name, value FROM meta"))
-    if not {"version", "change", "epoch"} <= found.keys():
-        return "its database was not finished"
-    if found["version"] != version:
-        return "texts are cut into terms in another way now"
-    return None
-
-
 def _number(name: str) -> int | None:
     """The number in the name of a database, or of a file that belongs to one."""
     stem, dot, end = name.removeprefix("catalogue-").partition(".")
     is_ours = name.startswith("catalogue-") and dot and end.startswith("sqlite3")
     return int(stem) if is_ours and stem.isascii() and stem.isdigit() else None
-
-
-def _missing(folder: Directory, reason: str | None) -> StorageError | NotFound:
-    if reason is None:
-        return NotFound(f"There is no index in {str(folder.path)!r}.", hint="holdfast index sync")
-    return StorageError(
-        f"The index in {str(folder.path)!r} cannot be used: {reason}.",
-        hint="holdfast index rebuild",
-    )

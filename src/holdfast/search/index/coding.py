@@ -52,7 +52,9 @@ def packed_names(names: Sequence[str]) -> bytes | None:
 
 
 def names_of(data: bytes | None) -> tuple[str, ...]:
-    return tuple(json.loads(data.decode("utf-8", "surrogatepass"))) if data else ()
+    if not data or data == b"[]":  # as of nearly every chunk
+        return ()
+    return tuple(json.loads(data.decode("utf-8", "surrogatepass")))
 
 
 def written(moment: date | datetime | None) -> str | None:

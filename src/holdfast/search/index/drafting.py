@@ -18,7 +18,16 @@ from holdfast.search.documents import Chunk, ChunkKind, Document, SourceKind, id
 from holdfast.search.index.coding import counted, stored
 from holdfast.search.index.stored import Reading
 
-__all__ = ["FACTS", "KINDS", "SOURCES", "TRUSTS", "Draft", "drafts", "signs_of_document"]
+__all__ = [
+    "FACTS",
+    "KINDS",
+    "SOURCES",
+    "TRUSTS",
+    "Draft",
+    "drafts",
+    "signs_of_document",
+    "uids_there",
+]
 
 KINDS: Final[tuple[ChunkKind, ...]] = get_args(ChunkKind)
 SOURCES: Final[tuple[SourceKind, ...]] = get_args(SourceKind)
@@ -75,3 +84,15 @@ def signs_of_document(connection: sqlite3.Connection, key: str) -> set[bytes]:
         (stored(key),),
     )
     return {row[0] for row in rows}
+
+
+def uids_there(connection: sqlite3.Connection, key: str, wanted: Sequence[Draft]) -> set[str]:
+    """Which of them a document has: asked one by one, since it may have very many others."""
+    row = connection.execute("SELECT id FROM document WHERE key=?", (stored(key),)).fetchone()
+    if row is None:
+        return set()
+    found = (
+        connection.execute("SELECT uid FROM chunk WHERE uid=? AND document=?", (each.uid, row[0]))
+        for each in wanted
+    )
+    return {uid for cursor in found for (uid,) in cursor}

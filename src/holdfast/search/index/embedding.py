@@ -14,7 +14,7 @@ from typing import Final
 import numpy as np
 
 from holdfast.errors import UsageError
-from holdfast.search.index.catalogue import Catalogue
+from holdfast.search.index.catalogue import Catalogue, Reader
 from holdfast.search.index.restoring import restored
 from holdfast.search.index.stored import Pending, Reading, Vector
 from holdfast.search.index.vectors import quantised, words_of
@@ -31,13 +31,16 @@ class Embeddings:
     def __init__(self, catalogue: Catalogue, reading: Reading) -> None:
         self._catalogue = catalogue
         self._reading = reading
-        self._done: dict[tuple[str, str], int] = {}
-        """By database and encoder: every chunk up to this one is done."""
+        self._done: dict[str, int] = {}
+        """By encoder: every chunk up to this one is done."""
+        self._done_in: tuple[str, int] = ("", 0)
+        """In which database, and in which epoch of it: in the next, vectors may be gone."""
 
     def pending(self, embedder: str, limit: int) -> list[Pending]:
         with self._catalogue.reading() as reader:
-            connection, progress = reader.connection, (reader.name, embedder)
-            done = self._done.get(progress, 0)
+            connection = reader.connection
+            progress = self._progress(reader)
+            done = progress.get(embedder, 0)
             number = _number(connection, embedder)
             rows = connection.execute(
                 "SELECT id, sha FROM chunk c WHERE id>? AND NOT EXISTS "
@@ -45,7 +48,7 @@ class Embeddings:
                 (done, number, limit),
             ).fetchall()
             last = connection.execute("SELECT coalesce(max(id), 0) FROM chunk").fetchone()[0]
-            self._done[progress] = rows[0][0] - 1 if rows else last
+            progress[embedder] = rows[0][0] - 1 if rows else last
             wanted = list({sha: chunk for chunk, sha in reversed(rows)}.values())
             return [
                 Pending(chunk=each, text=self._reading.embedded_text(found.document, found.chunk))
@@ -56,7 +59,7 @@ class Embeddings:
     def missing(self, embedder: str) -> int:
         with self._catalogue.reading() as reader:
             number = _number(reader.connection, embedder)
-            done = self._done.get((reader.name, embedder), 0)
+            done = self._progress(reader).get(embedder, 0)
             row = reader.connection.execute(
                 "SELECT count(DISTINCT sha) FROM chunk c WHERE id>? AND NOT EXISTS "
                 "(SELECT 1 FROM link l WHERE l.chunk=c.id AND l.embedder=?)",
@@ -64,15 +67,28 @@ class Embeddings:
             ).fetchone()
             return int(row[0])
 
+    def _progress(self, reader: Reader) -> dict[str, int]:
+        """How far each encoder is, as far as that is known of this epoch."""
+        row = reader.connection.execute("SELECT value FROM meta WHERE name='epoch'").fetchone()
+        moment = (reader.name, int(row[0]))
+        if moment != self._done_in:
+            self._done, self._done_in = {}, moment
+        return self._done
+
     def put(
-        self, embedder: str, vectors: Mapping[int, Vector | None], *, dimensions: int | None
+        self,
+        embedder: str,
+        vectors: Mapping[int, Vector | None],
+        *,
+        dimensions: int | None,
+        seconds: float | None = None,
     ) -> int:
         size = _dimensions(embedder, vectors, dimensions)
         rows = iter(vectors.items())
         count = 0
         while some := list(islice(rows, _SLICE)):
             ready = [(chunk, _stored(vector, size)) for chunk, vector in some]
-            with self._catalogue.writing() as connection:
+            with self._catalogue.writing(seconds=seconds) as connection:
                 number = _registered(connection, embedder, size)
                 count += sum(_put(connection, number, chunk, row) for chunk, row in ready)
                 connection.execute("UPDATE meta SET value=value+1 WHERE name='change'")

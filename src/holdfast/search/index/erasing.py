@@ -1,7 +1,8 @@
 """Taking a text out of the index: rows, postings, vectors, and the bytes they leave behind.
 
 Deleted rows are overwritten (``secure_delete``), postings are merged so that no old segment
-stays, vectors of texts that are gone go, and the write-ahead log is emptied.
+stays, vectors of texts that are gone go, and the write-ahead log is emptied. What was read before
+the erasure and is put after it is refused: erasures are counted, and who puts says which it saw.
 
 Promise: afterwards no file below ``.index/`` holds the text; a crash in between is finished by
 erasing again; what could not be done is named (``tests/search/test_index_erasing.py``).
@@ -34,6 +35,8 @@ def erase(
 
     ``lease`` is for removing what an unfinished rebuild left; None while one is under way.
     """
+    if not dry_run:
+        _announce(catalogue)
     with catalogue.reading() as reader:
         chunks = [found.id for found in restored(reader.connection) if _holds(match, found)]
         keys = _keys(reader.connection, match)
@@ -47,10 +50,18 @@ def erase(
             writing = Writing(connection, reading)
             writing.remove_chunks(_still_there(connection, chunks[start : start + _SLICE]))
             _count_up(connection, "change")
-    for key in keys:
-        _drop(catalogue, reading, key)
+    _drop(catalogue, reading, keys)
     remaining = (*_scrub(catalogue, match), *_unfinished(catalogue, lease))
     return Erased(store="index", spans=spans, files=files, remaining=remaining)
+
+
+def _announce(catalogue: Catalogue) -> None:
+    """Let nobody put what it read before: whatever was put until now is looked through below."""
+    with catalogue.writing() as connection:
+        connection.execute(
+            "INSERT INTO meta(name, value) VALUES('erasures', 1) "
+            "ON CONFLICT DO UPDATE SET value=value+1"
+        )
 
 
 def _holds(match: Match, found: Restored) -> bool:
@@ -87,12 +98,12 @@ def _still_there(connection: sqlite3.Connection, ids: Sequence[int]) -> list[int
     return [row[0] for row in found if row is not None]
 
 
-def _drop(catalogue: Catalogue, reading: Reading, key: str) -> None:
-    is_all = False
-    while not is_all:
+def _drop(catalogue: Catalogue, reading: Reading, keys: Sequence[str]) -> None:
+    while keys:
         with catalogue.writing() as connection:
-            _, is_all = Writing(connection, reading).drop(key)
+            _, gone = Writing(connection, reading).drop(keys)
             _count_up(connection, "change")
+        keys = keys[gone:]
 
 
 def _count_up(connection: sqlite3.Connection, *names: str) -> None:
@@ -107,6 +118,7 @@ def _scrub(catalogue: Catalogue, match: Match) -> tuple[Remaining, ...]:
         connection.execute(
             "DELETE FROM vector WHERE NOT EXISTS (SELECT 1 FROM chunk c WHERE c.sha=vector.sha)"
         )
+        connection.execute("DELETE FROM packed")  # the signs of vectors among it
         _forget_names(connection, match)
         if connection.execute("SELECT 1 FROM meta WHERE name=?", (TRACES,)).fetchone():
             connection.execute("INSERT INTO post(post) VALUES('optimize')")

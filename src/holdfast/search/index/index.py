@@ -14,7 +14,8 @@ from __future__ import annotations
 
 import contextlib
 import sqlite3
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from threading import Lock
 from types import TracebackType
 from typing import Final
@@ -25,10 +26,12 @@ from holdfast.matching import Match
 from holdfast.search.documents import Chunk, Document
 from holdfast.search.index.catalogue import Catalogue
 from holdfast.search.index.coding import told
-from holdfast.search.index.drafting import Draft, drafts, signs_of_document
+from holdfast.search.index.drafting import Draft, drafts, signs_of_document, uids_there
 from holdfast.search.index.embedding import Embeddings
 from holdfast.search.index.erasing import erase
 from holdfast.search.index.lease import Lease
+from holdfast.search.index.patience import Deadline
+from holdfast.search.index.planning import Plan, slice_of
 from holdfast.search.index.snapshot import Moment, Snapshot, moment_of
 from holdfast.search.index.state import pack
 from holdfast.search.index.stored import (
@@ -45,7 +48,7 @@ from holdfast.search.index.stored import (
     Vector,
 )
 from holdfast.search.index.verifying import verify
-from holdfast.search.index.writing import Writing
+from holdfast.search.index.writing import Writing, erasures_of
 from holdfast.types import Erased
 
 __all__ = ["Index"]
@@ -83,12 +86,14 @@ class Index:
         return cls(Catalogue(folder, version=version, read_only=read_only), reading)
 
     def close(self) -> None:
-        """Give everything back; what was put is kept."""
+        """Give everything back; what was put is kept. Never raises."""
+        failures = (HoldfastError, sqlite3.Error, OSError)
         if self._unpacked and not self._catalogue.read_only:
-            with contextlib.suppress(HoldfastError):
+            with contextlib.suppress(*failures):
                 self._pack()
-        self.lease.give_back()
-        self._catalogue.close()
+        for step in (self.lease.give_back, self._catalogue.close):
+            with contextlib.suppress(*failures):
+                step()
 
     def __enter__(self) -> Index:
         return self
@@ -104,6 +109,24 @@ class Index:
     @property
     def rebuilt_because(self) -> str | None:
         return self._catalogue.rebuilt_because
+
+    @property
+    def is_gone(self) -> bool:
+        """Whether its folder was removed or replaced under it: then close it, and open another."""
+        return self._catalogue.is_gone
+
+    @property
+    def outdated(self) -> str | None:
+        """Why it is only read any more: another version of the program has built it again."""
+        with contextlib.suppress(HoldfastError):
+            self._catalogue.follow()
+        return self._catalogue.outdated
+
+    @property
+    def erasures(self) -> int:
+        """How often something was erased: to be read before a text is, and given with it."""
+        with self._reading_from() as (connection, _):
+            return erasures_of(connection)
 
     # ── documents ───────────────────────────────────────────────────────────────────────────
 
@@ -122,25 +145,45 @@ class Index:
         stamp: Stamp,
         *,
         expecting: Stamp | Anything | None = ANYTHING,
+        erasures: int | None = None,
+        seconds: float | None = None,
     ) -> Put:
         """Make these the chunks of the document. Those that are known keep number and vectors.
 
         ``expecting`` is the stamp it had when the caller decided to read it (None: it was not
-        there). If it has another by now, somebody else was faster and may have read it later:
-        nothing is done.
+        there). If it has another by now, somebody else was faster and may have read it later;
+        if ``erasures`` are not what they were before it was read, it may hold what was erased:
+        nothing is done. After ``seconds`` (and at least as long as it took to begin) the rest is
+        left; the document is ``UNFINISHED`` then.
+
+        Raises:
+            Locked: others wrote for all of ``seconds``.
         """
-        wanted = self._drafts(document, chunks)
-        added = removed = 0
+        deadline = Deadline(seconds)
+        wanted = drafts(self._reading, document, chunks)
+        with self._reading_from() as (connection, _):
+            known = signs_of_document(connection, document.key)
+        coming = [draft for draft in wanted if draft.sign not in known]
+        plan: Plan | None = None
+        done = Put()
         while True:
-            with self._writing() as writing:
-                if not writing.is_as_expected(document.key, expecting):
-                    return Put(overtaken=True)
-                done, is_all = writing.put(document, wanted, stamp)
-                expecting = ANYTHING  # the rest of it is ours
-            added, removed = added + done.added, removed + done.removed
-            self._wrote(done.added + done.removed)
-            if is_all:
-                return Put(added=added, kept=len(wanted) - added, removed=removed)
+            self._count([draft for _, draft in plan.new] if plan else coming)
+            try:
+                with self._writing(deadline) as writing:
+                    if not writing.is_as_expected(document.key, expecting, erasures):
+                        return replace(done, overtaken=True)
+                    some, plan = writing.put(document, wanted, stamp, plan)
+            except Locked:
+                if plan is None:
+                    raise
+                return replace(done, unfinished=True)
+            deadline.begun()
+            expecting = expecting if isinstance(expecting, Anything) else UNFINISHED
+            added = done.added + some.added
+            done = Put(added=added, kept=len(wanted) - added, removed=done.removed + some.removed)
+            self._wrote(some.added + some.removed, deadline)
+            if plan.is_done or deadline.is_over:
+                return replace(done, unfinished=not plan.is_done)
 
     def extend(
         self,
@@ -149,46 +192,85 @@ class Index:
         stamp: Stamp,
         *,
         expecting: Stamp | Anything | None = ANYTHING,
+        erasures: int | None = None,
+        seconds: float | None = None,
     ) -> Put:
-        """Append chunks to the document. Those that are there already are left alone."""
-        wanted = self._drafts(document, chunks)
-        added = 0
-        while True:
-            with self._writing() as writing:
-                if not writing.is_as_expected(document.key, expecting):
-                    return Put(overtaken=True)
-                expecting = ANYTHING
-                done, is_all = writing.extend(document, wanted, stamp)
-            added += done.added
-            self._wrote(done.added)
-            if is_all:
-                return Put(added=added, kept=len(wanted) - added)
+        """Append chunks to the document. Those that are there already are left alone.
 
-    def _drafts(self, document: Document, chunks: Sequence[Chunk]) -> list[Draft]:
-        """What is to be stored, with the terms of what is new: no lock is held meanwhile."""
-        wanted = drafts(self._reading, document, chunks)
+        As ``put``; but what is left after ``seconds`` leaves the stamp as it was.
+        """
+        deadline = Deadline(seconds)
+        left: Sequence[Draft] = drafts(self._reading, document, chunks)
         with self._reading_from() as (connection, _):
-            known = signs_of_document(connection, document.key)
-        for draft in wanted:
-            if draft.sign not in known:
-                draft.counted(self._reading)
-        return wanted
-
-    def drop(self, key: str) -> int:
-        """Remove a document; how many chunks it had."""
-        count = 0
+            there = uids_there(connection, document.key, left)
+        is_begun = False
+        done = Put()
         while True:
-            with self._writing() as writing:
-                removed, is_all = writing.drop(key)
-            count += removed
-            self._wrote(removed)
-            if is_all:
-                return count
+            self._count([draft for draft in left if draft.uid not in there])
+            try:
+                with self._writing(deadline) as writing:
+                    if not writing.is_as_expected(document.key, expecting, erasures):
+                        return replace(done, overtaken=True)
+                    some, left = writing.extend(document, left, stamp)
+            except Locked:
+                if not is_begun:
+                    raise
+                return replace(done, unfinished=True)
+            is_begun = True
+            deadline.begun()
+            expecting = UNFINISHED if expecting is None else expecting  # it is there now
+            done = Put(added=done.added + some.added, kept=done.kept + some.kept)
+            self._wrote(some.added, deadline)
+            if not left or deadline.is_over:
+                return replace(done, unfinished=bool(left))
 
-    def touch(self, key: str, stamp: Stamp) -> bool:
-        """Give a document whose content is the same another stamp; False if it is not known."""
-        with self._writing() as writing:
-            return writing.touch(key, stamp)
+    def _count(self, coming: Sequence[Draft]) -> None:
+        """Work out the terms of the next slice: no lock is held meanwhile."""
+        for _, draft in slice_of(list(enumerate(coming)))[0]:
+            draft.counted(self._reading)
+
+    def drop(self, key: str, *, seconds: float | None = None) -> Put:
+        """Remove a document; after ``seconds`` the rest of it is left, and it is ``UNFINISHED``."""
+        count, gone = self._dropped([key], Deadline(seconds))
+        return Put(removed=count, unfinished=not gone)
+
+    def drop_all(self, keys: Iterable[str], *, seconds: float | None = None) -> list[str]:
+        """Remove documents, many small ones at once; those that are gone when the time is up."""
+        wanted = list(keys)
+        _, gone = self._dropped(wanted, Deadline(seconds))
+        return wanted[:gone]
+
+    def _dropped(self, keys: Sequence[str], deadline: Deadline) -> tuple[int, int]:
+        """How many chunks and how many of the documents went."""
+        count = gone = 0
+        is_begun = False
+        while gone < len(keys) and not (is_begun and deadline.is_over):
+            try:
+                with self._writing(deadline) as writing:
+                    removed, documents = writing.drop(keys[gone:])
+            except Locked:
+                if not is_begun:
+                    raise
+                break
+            is_begun = True
+            count, gone = count + removed, gone + documents
+            self._wrote(removed, deadline)
+        return count, gone
+
+    def touch(
+        self,
+        key: str,
+        stamp: Stamp,
+        *,
+        expecting: Stamp | Anything | None = ANYTHING,
+        seconds: float | None = None,
+    ) -> bool:
+        """Give a document whose content is the same another stamp.
+
+        False if it is not known, or not by the stamp that was expected.
+        """
+        with self._writing(Deadline(seconds)) as writing:
+            return writing.is_as_expected(key, expecting, None) and writing.touch(key, stamp)
 
     # ── searching ───────────────────────────────────────────────────────────────────────────
 
@@ -233,14 +315,22 @@ class Index:
         return self._embeddings.missing(embedder)
 
     def put_vectors(
-        self, embedder: str, vectors: Mapping[int, Vector | None], *, dimensions: int | None = None
+        self,
+        embedder: str,
+        vectors: Mapping[int, Vector | None],
+        *,
+        dimensions: int | None = None,
+        seconds: float | None = None,
     ) -> int:
         """Keep what an encoder made of chunks; None for those that are not for it.
 
         By the numbers of ``pending``; a chunk that went meanwhile is left out. How many were kept.
+
+        Raises:
+            Locked: others wrote for all of ``seconds``.
         """
-        count = self._embeddings.put(embedder, vectors, dimensions=dimensions)
-        self._wrote(count)
+        count = self._embeddings.put(embedder, vectors, dimensions=dimensions, seconds=seconds)
+        self._wrote(count, Deadline(seconds))
         return count
 
     def coverage(self) -> list[Coverage]:
@@ -282,6 +372,8 @@ class Index:
 
         One with which something is wrong is built again by whoever opens it next.
         """
+        if (reason := self.outdated) is not None:
+            return [Problem(what=reason)]
         with self._reading_from() as (connection, _):
             problems = verify(connection, self._reading, sample=sample)
         if problems and not self._catalogue.read_only:
@@ -303,11 +395,21 @@ class Index:
         Raises:
             Locked: somebody else has the lease.
         """
+        was_held = self.lease.is_held
         if not self.lease.take():
             raise Locked(
                 "Another process is indexing.",
                 hint="Try again when it has finished: holdfast index status",
             )
+        try:
+            with self._built_beside() as beside:
+                yield beside
+        finally:
+            if not was_held:
+                self.lease.give_back()
+
+    @contextlib.contextmanager
+    def _built_beside(self) -> Iterator[Index]:
         catalogue = self._catalogue
         with catalogue.alone():
             catalogue.remove_others(catalogue.name)
@@ -337,6 +439,7 @@ class Index:
         erased = erase(self._catalogue, self._reading, match, lease=lease, dry_run=dry_run)
         if not dry_run:
             self._moment = self._known = None
+            self._unpacked += 1  # nothing is packed any more
             self._embeddings.forget_progress()
         return erased
 
@@ -348,15 +451,15 @@ class Index:
             yield reader.connection, reader.name
 
     @contextlib.contextmanager
-    def _writing(self) -> Iterator[Writing]:
-        with self._catalogue.writing() as connection:
+    def _writing(self, deadline: Deadline) -> Iterator[Writing]:
+        with self._catalogue.writing(seconds=deadline.wait_seconds) as connection:
             yield Writing(connection, self._reading)
             connection.execute("UPDATE meta SET value=value+1 WHERE name='change'")
 
-    def _wrote(self, count: int) -> None:
+    def _wrote(self, count: int, deadline: Deadline) -> None:
         self._unpacked += count
         rows = len(self._moment.state.ids) if self._moment is not None else 0
-        if self._unpacked >= max(_PACKED_EVERY, rows // 8):
+        if self._unpacked >= max(_PACKED_EVERY, rows // 8) and not deadline.is_set:
             self._pack()
 
     def _pack(self) -> None:

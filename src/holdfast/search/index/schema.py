@@ -16,14 +16,15 @@ Promise: an application id and a version tell a catalogue from anything else
 
 from __future__ import annotations
 
+import random
 import sqlite3
 from pathlib import Path
 from typing import Final
 
-__all__ = ["APPLICATION", "BUSY_MS", "SCHEMA", "connected", "create"]
+__all__ = ["BUSY_MS", "connected", "create", "unsound"]
 
-APPLICATION: Final = 0x484C4446
-SCHEMA: Final = 1
+_APPLICATION: Final = 0x484C4446
+_SCHEMA: Final = 1
 BUSY_MS: Final = 5000
 
 _TABLES: Final = """
@@ -103,13 +104,34 @@ def create(connection: sqlite3.Connection, *, version: str) -> None:
     try:
         for statement in _TABLES.split(";\n"):
             connection.execute(statement)
-        connection.execute(f"PRAGMA application_id={APPLICATION}")
-        connection.execute(f"PRAGMA user_version={SCHEMA}")
+        connection.execute(f"PRAGMA application_id={_APPLICATION}")
+        connection.execute(f"PRAGMA user_version={_SCHEMA}")
         connection.executemany(
             "INSERT INTO meta(name, value) VALUES(?, ?)",
-            [("version", version), ("change", 0), ("epoch", 0)],
+            [("version", version), ("change", 0), ("epoch", 0), ("erasures", _beginning())],
         )
         connection.execute("COMMIT")
     except BaseException:
         connection.execute("ROLLBACK")
         raise
+
+
+def _beginning() -> int:
+    """Where a database begins to count erasures: elsewhere than any other that has its name."""
+    return random.SystemRandom().getrandbits(48)
+
+
+def unsound(connection: sqlite3.Connection, version: str) -> str | None:
+    """Why these are not the tables that this program makes; None if they are."""
+    application = connection.execute("PRAGMA application_id").fetchone()[0]
+    schema = connection.execute("PRAGMA user_version").fetchone()[0]
+    if application != _APPLICATION:
+        return "its database was not one of ours"
+    if schema != _SCHEMA:
+        return f"its tables were of version {schema}, this program makes {_SCHEMA}"
+    found = dict(connection.execute("SELECT name, value FROM meta"))
+    if not {"version", "change", "epoch"} <= found.keys():
+        return "its database was not finished"
+    if found["version"] != version:
+        return "texts are cut into terms in another way now"
+    return None

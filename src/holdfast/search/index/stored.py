@@ -61,7 +61,10 @@ class Put:
     kept: int = 0
     removed: int = 0
     overtaken: bool = False
-    """Nothing was done: the document is not what the caller took it for any more."""
+    """Nothing more was done: the document is not what the caller took it for any more, or
+    something was erased since."""
+    unfinished: bool = False
+    """The time was up, and the rest is to be done: by the same call, which goes on from there."""
 
 
 class Anything:

@@ -83,6 +83,12 @@ def _turn(dimensions: int) -> Floats:
     return np.linalg.qr(noise)[0].astype(np.float32)
 
 
+@lru_cache(maxsize=4)
+def _angles(dimensions: int) -> NDArray[np.float64]:
+    """By the number of bits that differ: the cosine that they stand for."""
+    return np.cos(np.pi * np.arange(dimensions + 1) / dimensions)
+
+
 # ── in memory ───────────────────────────────────────────────────────────────────────────────
 
 
@@ -131,9 +137,11 @@ class _Coded:
         is_all = len(chosen) == self.bits.shape[1]
         apart = _apart(self.bits if is_all else self.bits[:, chosen], signs)
         sides = self.sides if is_all else self.sides[:, chosen]
-        angles = np.cos(np.pi * np.arange(len(mean) + 1) / len(mean))
-        table = (angles * np.linalg.norm(centred)).astype(np.float32)
-        near: Floats = table[apart] * sides[0] + sides[1] + np.float32(mean @ query - mean @ mean)
+        table = (_angles(len(mean)) * np.linalg.norm(centred)).astype(np.float32)
+        near: Floats = table.take(apart, mode="clip")
+        near *= sides[0]
+        near += sides[1]
+        near += np.float32(mean @ query - mean @ mean)
         return near
 
 
@@ -158,6 +166,8 @@ class Meaning:
     """Position of each; -1 where the chunk is gone."""
     lives: Ids
     """Those that have a position."""
+    is_straight: bool = False
+    """Whether they are one for each position, in their order."""
     numbers: Ids
     """By position: the number of its vector, 0 where there is none."""
 
@@ -190,7 +200,9 @@ class Meaning:
         lives = np.flatnonzero(at >= 0)
         numbers = np.zeros(len(state.ids), dtype=np.int64)
         numbers[at[lives]] = result.vectors[lives]
-        return replace(result, at=at, lives=lives, numbers=numbers)
+        count = len(state.ids)
+        is_straight = len(at) == count and np.array_equal(at, np.arange(count))
+        return replace(result, at=at, lives=lives, numbers=numbers, is_straight=is_straight)
 
     def _with(self, found: Sequence[tuple[int, int, int, bytes | None, float | None]]) -> Meaning:
         there = [row for row in found if row[3] is not None]
@@ -222,21 +234,28 @@ class Meaning:
         self, query: Floats, count: int, mask: NDArray[np.bool_] | None, measure: Measure
     ) -> Floats:
         """The cosine with each of ``count`` positions; NaN where there is none to tell."""
-        result = np.full(count, np.nan, dtype=np.float32)
         chosen = self.lives
-        if mask is not None and not mask.all():
+        is_all = mask is None or bool(mask.all())
+        if mask is not None and not is_all:
             chosen = chosen[mask[self.at[chosen]]]
         if not len(chosen):
-            return result
+            return np.full(count, np.nan, dtype=np.float32)
+        near = self._near(query, chosen, measure)
+        if is_all and self.is_straight:
+            return near
+        result = np.full(count, np.nan, dtype=np.float32)
+        result[self.at[chosen]] = near
+        return result
+
+    def _near(self, query: Floats, chosen: Ids, measure: Measure) -> Floats:
         if self.coded is None:
             rows = np.empty((0, self.dimensions), np.float32) if self.rows is None else self.rows
-            result[self.at[chosen]] = (rows if len(chosen) == len(rows) else rows[chosen]) @ query
-            return result
+            whole: Floats = (rows if len(chosen) == len(rows) else rows[chosen]) @ query
+            return whole
         near = self.coded.near(query, chosen)
         best = _greatest(near, RESCORED)
         near[best] = measure(self.vectors[chosen[best]])
-        result[self.at[chosen]] = near
-        return result
+        return near
 
     # ── packed ──────────────────────────────────────────────────────────────────────────────
 
@@ -295,10 +314,22 @@ def _packed(connection: sqlite3.Connection, number: int) -> dict[str, bytes]:
 
 def _apart(bits: Bits, signs: Bits) -> NDArray[np.uint16]:
     """In how many bits each column differs from the signs."""
-    apart = np.zeros(bits.shape[1], dtype=np.uint16)
-    for word, sign in zip(bits, signs, strict=True):
-        apart += np.bitwise_count(word ^ sign)
+    count = bits.shape[1]
+    apart = np.zeros(count, dtype=np.uint16)
+    differ = np.empty(min(count, _BLOCK), dtype=np.uint64)
+    often = np.empty(len(differ), dtype=np.uint8)
+    for start in range(0, count, _BLOCK):
+        total = apart[start : start + _BLOCK]
+        size = len(total)
+        for word, sign in zip(bits, signs, strict=True):
+            np.bitwise_xor(word[start : start + size], sign, out=differ[:size])
+            np.bitwise_count(differ[:size], out=often[:size])
+            total += often[:size]
     return apart
+
+
+_BLOCK: Final = 1 << 15
+"""Columns at a time: what is between two steps stays near the processor."""
 
 
 def _placed(chunks: Ids, state: State) -> Ids:

@@ -86,7 +86,9 @@ def age_factors(passages: Passages, now: datetime, *, half_life_days: float | No
 
 def value_factors(passages: Passages) -> Numbers:
     """Importance and trust: a few points up or down."""
-    lift = _IMPORTANCE * (np.clip(passages.importance, 0.0, 1.0).astype(np.float64) - 0.5)
+    lift = _IMPORTANCE * (
+        np.minimum(np.maximum(passages.importance, 0.0), 1.0).astype(np.float64) - 0.5
+    )
     found: Numbers = (1.0 + lift) * _TRUST[passages.trust]
     return found
 

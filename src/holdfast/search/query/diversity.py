@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from itertools import chain
 from typing import Final, TypeAlias
 
 import numpy as np
@@ -24,8 +23,6 @@ from holdfast.text import normalise, same_marks
 __all__ = ["LAMBDA", "diversified", "folded", "likeness", "with_exact"]
 
 Table: TypeAlias = NDArray[np.float32]
-Movable: TypeAlias = NDArray[np.bool_]
-Penalties: TypeAlias = NDArray[np.float64]
 
 LAMBDA: Final = 0.97
 SAME: Final = 0.9
@@ -45,14 +42,15 @@ def likeness(candidates: Sequence[Candidate]) -> Table:
 
 def _shared(candidates: Sequence[Candidate]) -> Table:
     """The terms two have in common, as a share of the terms of both."""
-    sizes = np.array([len(one.terms) for one in candidates])
-    every = np.fromiter(chain.from_iterable(one.terms for one in candidates), np.uint64)
-    numbers = np.unique(every, return_inverse=True)[1]
-    holds = np.zeros((len(candidates), len(every)), dtype=np.float32)
-    holds[np.repeat(np.arange(len(candidates)), sizes), numbers] = 1
-    both = holds @ holds.T
-    shares: Table = both / np.maximum(sizes[:, None] + sizes[None, :] - both, 1)
-    return shares.astype(np.float32)
+    shares = np.zeros((len(candidates), len(candidates)), dtype=np.float32)
+    for row, one in enumerate(candidates):
+        mine = one.terms
+        found = []
+        for other in candidates[: row + 1]:
+            both = len(mine & other.terms)
+            found.append(both / ((len(mine) + len(other.terms) - both) or 1))
+        shares[row, : row + 1] = found
+    return np.maximum(shares, shares.T)
 
 
 def _angles(candidates: Sequence[Candidate]) -> Table:
@@ -143,12 +141,12 @@ def diversified(
     if share >= 1 or len(candidates) < 2 or wanted < 2:
         return list(candidates)
     near = list(candidates[: wanted * _REACH])
-    movable = np.array([not one.exact and (weight is not None or not one.alone) for one in near])
-    if not movable.any():
+    movable = [not one.exact and (weight is not None or not one.alone) for one in near]
+    if not any(movable):
         return list(candidates)
     order, penalty = _placed(near, movable, min(wanted, len(near)), (1 - share) / share)
     placed = [
-        moved(near[n], "variety", near[n].score - float(penalty[n])) if penalty[n] > 0 else near[n]
+        moved(near[n], "variety", near[n].score - penalty[n]) if penalty[n] > 0 else near[n]
         for n in order
     ]
     left = sorted(set(range(len(near))) - set(order))
@@ -156,21 +154,22 @@ def diversified(
 
 
 def _placed(
-    near: Sequence[Candidate], movable: Movable, wanted: int, cost: float
-) -> tuple[list[int], Penalties]:
+    near: Sequence[Candidate], movable: Sequence[bool], wanted: int, cost: float
+) -> tuple[list[int], list[float]]:
     """Which come first, and what each loses for being like an earlier one."""
-    scores = np.array([one.score for one in near])
-    spread = float(scores.max() - scores.min()) or 1.0
-    alike = likeness(near) * (spread * cost)
-    penalty = np.zeros(len(near))
-    left = np.ones(len(near), dtype=bool)
+    scores = [one.score for one in near]
+    spread = (max(scores) - min(scores)) or 1.0
+    alike = (likeness(near) * (spread * cost)).tolist()
+    penalty = [0.0] * len(near)
+    left = list(range(len(near)))
     order: list[int] = []
     while len(order) < wanted:
-        best = int(np.where(left, scores - penalty, -np.inf).argmax())
+        best = max(left, key=lambda n: scores[n] - penalty[n])
         order.append(best)
-        left[best] = False
-        later = left & movable
-        penalty[later] = np.maximum(penalty[later], alike[best, later])
+        left.remove(best)
+        for other in left:
+            if movable[other] and alike[best][other] > penalty[other]:
+                penalty[other] = alike[best][other]
     return order, penalty
 
 

@@ -1,9 +1,9 @@
 """Why nothing was found, in one sentence with the next thing to do.
 
 Promise: an answer without passages always has a reason, and the reason is the first of these that
-is true (``tests/search/test_pipeline_empty.py``): nothing was asked, nothing is indexed, nothing
-may be read here, the filters left nothing, the query has only common words, none of its words
-occurs, what was found is no longer in its file, time was over.
+is true (``tests/search/test_pipeline_empty.py``): nothing was asked, nothing is there that may be
+read, the filters left nothing, what was found is no longer in its file, time was over, the query
+has only common words, none of its words occurs. That others have something is never said.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ class Situation:
 
     query: str
     terms: Sequence[str] = ()
-    """What was looked for; none when the query has only common words."""
-    indexed: int = 0
+    """What was looked for, as it was written; none when the query has only common words."""
     readable: int = 0
     excluded: Mapping[str, int] = field(default_factory=dict)
     """By filter: how many readable passages it alone leaves out."""
     remaining: int = 0
     """How many are left after all filters."""
+    unknown_session: str | None = None
     unknown_entity: str | None = None
     near: Sequence[str] = ()
     """Indexed words near to those that do not occur."""
@@ -47,41 +47,42 @@ class Situation:
 def why_empty(situation: Situation) -> str:
     if not situation.query.strip():
         return "The query is empty. Ask for some words, for example: holdfast search 'launch date'"
-    for reason in (_state(situation), _filtered(situation), _words(situation)):
-        if reason:
-            return reason + _sync_hint(situation)
-    return "Nothing relevant was found. Try other words, or see: holdfast index status"
-
-
-def _state(situation: Situation) -> str | None:
-    if not situation.indexed:
-        return "Nothing is indexed yet. Run: holdfast index sync"
     if not situation.readable:
-        return (
-            "Nothing that is indexed may be read from this chat. Check who is asking: --user, "
-            "--chat and --chat-type stand before the command (holdfast --user NAME search …)"
-        )
-    return None
+        if situation.syncing:
+            return "Nothing is indexed yet. Run: holdfast index sync"
+        return "Nothing is remembered here yet. Run: holdfast remember TEXT"
+    reason = _filtered(situation) or _words(situation)
+    if situation.syncing:
+        return f"Not everything is indexed yet (see: holdfast index status). {reason}"
+    return reason
 
 
 def _filtered(situation: Situation) -> str | None:
     if situation.remaining:
         return None
+    if situation.unknown_session:
+        shown = one_line(situation.unknown_session, 60)
+        return f"There is no session '{shown}' among what is indexed. See: holdfast sessions list"
     if situation.unknown_entity:
         near = _listed(situation.near)
         hint = f" Near to it: {near}." if near else ""
         shown = _shown(situation.unknown_entity)
-        return f"No passage is about {shown}.{hint} Leave out --entity, or see: holdfast facts"
-    which = ", ".join(
-        f"{name} leaves out {count}" for name, count in situation.excluded.items() if count
-    )
+        return f"No passage is about {shown}.{hint} Leave out --entity, or see: holdfast facts list"
+    which = {name: count for name, count in situation.excluded.items() if count}
+    if which.keys() == {"ended"}:
+        return "All that may be read here is no longer true. Ask for another time: --as-of DATE"
+    if situation.readable == 1:
+        other = "it" if len(which) == 1 else "them"
+        by = " and ".join(which)
+        return f"The only readable passage is left out by {by}. Search again without {other}"
+    took = ", ".join(f"{name} leaves out {count}" for name, count in which.items())
     return (
-        f"The filters leave none of {_passages(situation.readable, 'readable ')}: {which}. "
+        f"The filters leave none of the {situation.readable} readable passages: {took}. "
         "Search again without them"
     )
 
 
-def _words(situation: Situation) -> str | None:
+def _words(situation: Situation) -> str:
     if situation.stale:
         return (
             f"What was found is no longer there: {_listed(situation.stale)}. Run: "
@@ -103,14 +104,8 @@ def _words(situation: Situation) -> str | None:
     return said + " Try other words"
 
 
-def _sync_hint(situation: Situation) -> str:
-    if situation.syncing and situation.indexed:
-        return "; not everything is indexed yet: holdfast index status"
-    return ""
-
-
-def _passages(count: int, which: str = "") -> str:
-    return f"the only {which}passage" if count == 1 else f"the {count} {which}passages"
+def _passages(count: int) -> str:
+    return "the only passage" if count == 1 else f"the {count} passages"
 
 
 def _listed(names: Sequence[str], most: int = 5) -> str:

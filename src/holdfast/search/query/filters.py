@@ -2,7 +2,8 @@
 
 A day given as a bound is a whole day of the user's: ``until 2026-03-04`` keeps that evening. Facts
 are in a range of time when they held in it; facts that have ended are left out unless a time is
-asked for with ``as_of``. A passage without a date is kept by every filter of time, and counted.
+asked for with ``as_of``. A passage without a date is left out by every filter of time, and
+counted.
 
 Promise: only what a filter names is left out, and every filter says how many it took
 (``tests/search/test_pipeline_filters.py``).
@@ -65,7 +66,7 @@ class Filtered:
     excluded: Mapping[str, int]
     """By filter: how many readable passages it alone leaves out."""
     undated: int = 0
-    """How many passages without a date were kept although a time was asked for."""
+    """How many passages were left out only because they have no date."""
 
 
 def filtered(
@@ -88,14 +89,16 @@ def filtered(
         tests["kind"] = columns.fact == _KINDS.index(request.kind)
     if entity is not None:
         tests["entity"] = entity
-    times = _times(request, columns, zone)
-    tests.update(times)
     mask = readable.copy()
     for test in tests.values():
         mask &= test
+    times = _times(request, columns, zone)
     undated = 0
     if times.keys() - {"ended"}:
-        undated = int(np.count_nonzero(mask & np.isnan(columns.at) & np.isnan(columns.since)))
+        undated = int(np.count_nonzero(mask & _undated(columns)))
+    for test in times.values():
+        mask &= test
+    tests.update(times)
     return Filtered(
         mask=mask,
         excluded={name: int(np.count_nonzero(readable & ~test)) for name, test in tests.items()},
@@ -115,7 +118,11 @@ def within(columns: Columns, mask: Mask, stretches: Sequence[tuple[float, float]
     inside &= mask
     if not inside.any():
         return None
-    return inside | (mask & np.isnan(columns.at) & np.isnan(columns.since))
+    return inside | (mask & _undated(columns))
+
+
+def _undated(columns: Columns) -> Mask:
+    return np.isnan(columns.at) & np.isnan(columns.since)
 
 
 def _of_session(session: str, document: Ints, keys: Sequence[str]) -> Mask:
@@ -133,20 +140,19 @@ def _times(request: SearchRequest, columns: Columns, zone: tzinfo) -> dict[str, 
     if request.since is None and request.until is None and request.as_of is None:
         return _ended(request, columns)
     tests: dict[str, Mask] = {}
-    undated = np.isnan(columns.at) & np.isnan(columns.since)
     holds = (columns.fact >= 0) & ~np.isnan(columns.since)
     if request.since is not None:
         bound = first_moment(request.since, zone)
-        tests["since"] = (columns.at >= bound) | (holds & ~(columns.until <= bound)) | undated
+        tests["since"] = (columns.at >= bound) | (holds & ~(columns.until <= bound))
     if request.until is not None:
         bound = last_moment(request.until, zone)
-        tests["until"] = (columns.at <= bound) | (holds & (columns.since <= bound)) | undated
+        tests["until"] = (columns.at <= bound) | (holds & (columns.since <= bound))
     if request.as_of is None:
         return tests | _ended(request, columns)
     bound = last_moment(request.as_of, zone)
     known = ~(columns.at > bound)
     valid = ~(columns.since > bound) & ~(columns.until <= bound)
-    return tests | {"as_of": known & valid}
+    return tests | {"as_of": known & valid & ~_undated(columns)}
 
 
 def _ended(request: SearchRequest, columns: Columns) -> dict[str, Mask]:

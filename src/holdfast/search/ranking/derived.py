@@ -17,11 +17,11 @@ from holdfast.search.ranking.rows import Flag, Floats, Form, Rows
 __all__ = ["Derived", "derived"]
 
 _SATURATION: Final = {
-    Form.DIALOGUE: (0.9, 0.4),
+    Form.DIALOGUE: (0.9, 0.75),
     Form.MESSAGES: (1.2, 0.75),
     Form.NOTES: (1.2, 0.75),
 }
-"""k1 and b of BM25. Turns of a conversation are short: length says little, repetition less."""
+"""k1 and b of BM25. In turns of a conversation repetition says little."""
 _DOCUMENT_K1: Final = 1.2
 _DOCUMENT_B: Final = 0.75
 _DAY: Final = 86_400

@@ -85,11 +85,10 @@ def first_stage(
     table = Table(rows.form, question.shape, heard=bool(heard), seen=known.forms)
     worded = np.float32(table.greatest("words", "words_window"))
     shares = FIRST_SHARES if table.greatest("windows") else Shares()
-    scores = worded * stretched(
-        spread(rows, found.scores, shares), table.greatest("match") * found.ideal
-    )
+    share = stretched(spread(rows, found.scores, shares), table.greatest("match") * found.ideal)
+    scores = worded * share
     scores += np.float32(table.greatest("session")) * stretched(found.documents)
-    near = roughly_near(heard, table, known.foreign(dense=question.dense))
+    near = roughly_near(heard, table, known.foreign(dense=question.dense), share)
     if near.scores is not None:
         scores += near.scores
     told = occasions(rows, question)
@@ -134,9 +133,11 @@ def final(rows: Rows, first: First, details: Details) -> Ranked:
     table = Table(rows.form[positions], question.shape, heard=bool(first.heard))
     near = around(rows, positions)
     columns = _columns(first, details)
-    channels = _worded(near, columns, table.greatest("match") * first.words.ideal, table)
+    least = table.greatest("match") * first.words.ideal
+    own = stretched(columns.sum(axis=1), least)
+    channels = _worded(near, columns, own, least, table)
     channels |= understood(
-        first.heard, first.near, question.content, _rarities(first), details, near, table
+        first.heard, first.near, question.content, _rarities(first), details, near, table, own
     )
     documents = first.words.documents
     most = float(documents.max())
@@ -182,9 +183,9 @@ def _columns(first: First, details: Details) -> Floats:
     return table
 
 
-def _worded(near: Around, columns: Floats, least: float, table: Table) -> dict[str, Floats]:
-    alone = columns.sum(axis=1)
-    own = stretched(alone, least)
+def _worded(
+    near: Around, columns: Floats, own: Floats, least: float, table: Table
+) -> dict[str, Floats]:
     worded = own
     if table.greatest("sums"):
         worded = own + table.of("sums") * (sums(near, own, SUM_SHARES) - own)
