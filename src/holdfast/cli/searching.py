@@ -49,7 +49,10 @@ def search(
     for number, passage in enumerate(found.passages, 1):
         _say(number, passage, zone)
     if found.why_empty:
-        say(f"Nothing found: {display(found.why_empty)}")
+        first, *more = found.why_empty.splitlines()
+        say(f"Nothing found: {display(first)}")
+        for line in more:
+            say(f"  {display(line)}")
     for each in found.degraded:
         note(f"! {display(each)}")
     if explain:
