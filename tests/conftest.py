@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
 
 from holdfast.testing import FixedClock, SequentialIds
+from tests.scale import SCALE
 
 settings.register_profile(
     "holdfast",
     deadline=None,  # tests assert counts, never wall-clock
+    derandomize=SCALE <= 1,  # one commit, one verdict; the long run looks for new cases
     suppress_health_check=[HealthCheck.too_slow],
     print_blob=True,
 )
@@ -25,6 +28,24 @@ def pytest_runtest_setup() -> None:
     from pytest_socket import socket_allow_hosts  # noqa: PLC0415
 
     socket_allow_hosts(["127.0.0.1", "::1"], allow_unix_socket=True)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_report_to_serializable() -> Generator[None, Any, Any]:
+    """A failure that quotes half a character must reach the terminal, not end the worker."""
+    return _sendable((yield))
+
+
+def _sendable(value: Any) -> Any:
+    match value:
+        case str():
+            return value.encode("utf-8", "backslashreplace").decode()
+        case dict():
+            return {_sendable(key): _sendable(each) for key, each in value.items()}
+        case list() | tuple():
+            return type(value)(map(_sendable, value))
+        case _:
+            return value
 
 
 @pytest.fixture(autouse=True)

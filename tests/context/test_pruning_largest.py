@@ -178,6 +178,16 @@ def test_images_go_when_they_must() -> None:
     assert talk.shown(newest).parts == (picture,)
 
 
+def test_a_text_beside_images_that_go_keeps_its_first_line_break() -> None:
+    talk = Talk()
+    talk.says("user", "Begin.")
+    picture = Image(media_type="image/png", data="AAAA" * 10)
+    found = talk.uses("screenshot", {}, (Text(text="\n$ ls\n"), picture))
+    talk.goes_on()
+    assert prune(talk, 400) == [found]
+    assert talk.text(found).startswith("\n$ ls\n\n[image cleared: ")
+
+
 def test_thinking_is_never_changed() -> None:
     talk = Talk()
     talk.says("user", "Begin.")

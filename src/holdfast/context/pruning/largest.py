@@ -101,7 +101,7 @@ def _shrink(piece: Piece, draft: Draft, level: int, head_share: float) -> None:
     if piece.foreign:
         return  # only a placeholder can stand for what we do not understand
     notes = "".join(f"\n{image_note(image, piece.entry)}" for image in piece.images)
-    if notes and _fits(piece, (piece.text + notes).lstrip("\n"), draft, level):
+    if notes and _fits(piece, piece.text + notes if piece.text else notes[1:], draft, level):
         return
     make = _maker(piece, head_share)
     chars = len(piece.text) * level // max(1, draft.tokens(piece) - _image_tokens(piece))
