@@ -18,11 +18,13 @@ from typing import ClassVar, Literal
 from holdfast.types import Json
 
 __all__ = [
+    "CommandRan",
     "CompactionEnd",
     "CompactionFailed",
     "CompactionStart",
     "ContextMeasured",
     "ContextPressure",
+    "CostLimitReached",
     "Event",
     "EventBus",
     "IndexChanged",
@@ -35,14 +37,23 @@ __all__ = [
     "MemoryFlushStart",
     "MemoryForgotten",
     "MemoryWritten",
+    "MessageEnd",
+    "MessageStart",
+    "MessageUpdate",
+    "NoticeSent",
+    "RecallDone",
+    "RestoreDone",
     "Searched",
     "SessionClosed",
     "SessionDeleted",
     "SessionRenamed",
     "SessionStarted",
     "StorageDegraded",
+    "ToolEnd",
     "ToolResultsPruned",
+    "ToolStart",
     "TranscriptDamaged",
+    "TurnFinished",
 ]
 
 log = logging.getLogger("holdfast.events")
@@ -53,6 +64,8 @@ class Event:
     """Something that happened, when, and in which session (if in one)."""
 
     name: ClassVar[str] = "event"
+    is_kept: ClassVar[bool] = True
+    """Whether it is written to ``events.jsonl``."""
 
     at: datetime
     session: str | None = None
@@ -161,10 +174,22 @@ class MemoryFlushStart(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemoryFlushEnd(Event):
+    """``saved`` lines were added, ``duplicates`` were known already, ``ungrounded`` had no
+    support in what was said; ``verified`` were read back from the file. ``reason`` says why a
+    better way was not taken."""
+
     cycle: str
     outcome: str
     saved: int
     covered: int
+    mode: str = "rules"
+    duplicates: int = 0
+    ungrounded: int = 0
+    verified: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cost: float = 0.0
+    took_ms: float = 0.0
     file: str | None = None
     reason: str | None = None
 
@@ -259,6 +284,108 @@ class CompactionFailed(Event):
     """History stays as it was."""
 
     reason: str
+
+
+# ── the turn ────────────────────────────────────────────────────────────────────────────────
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RestoreDone(Event):
+    """What a new session starts with. ``cut`` names what found no room."""
+
+    tokens: int
+    sources: tuple[str, ...] = ()
+    cut: tuple[str, ...] = ()
+    took_ms: float = 0.0
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecallDone(Event):
+    """What was brought back beside a message of the user, or why nothing was."""
+
+    passages: int
+    tokens: int = 0
+    took_ms: float = 0.0
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MessageStart(Event):
+    """The model begins to answer."""
+
+    step: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MessageUpdate(Event):
+    """A piece of the answer; the one event that holds what was said, so it is not kept."""
+
+    is_kept: ClassVar[bool] = False
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MessageEnd(Event):
+    entry: str
+    tool_calls: int = 0
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolStart(Event):
+    tool: str
+    call: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolEnd(Event):
+    tool: str
+    call: str
+    is_error: bool
+    took_ms: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TurnFinished(Event):
+    """The answer is given and on disk."""
+
+    steps: int
+    projected: int
+    took_ms: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NoticeSent(Event):
+    """A notice went out through a channel, or did not, and why."""
+
+    channel: str
+    kind: str
+    outcome: str
+    attempts: int
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommandRan(Event):
+    """The command of the hard threshold ended; its output is not told."""
+
+    cycle: str
+    outcome: str
+    seconds: float
+    exit_code: int | None = None
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CostLimitReached(Event):
+    """Models are not asked in the background for the rest of the day: rules take over."""
+
+    spent: float
+    limit: float
+    what: str
 
 
 Listener = Callable[[Event], None]

@@ -11,7 +11,7 @@ import pytest
 
 from holdfast.context.flush import FlushRecord, NoFlush, flush_records
 from holdfast.engine.facade import Engine, open_engine
-from holdfast.engine.saving import FlushDone, Saver
+from holdfast.engine.flush.saving import FlushDone, Saver
 from holdfast.engine.session import Session
 from holdfast.errors import StorageError
 from holdfast.events import Event

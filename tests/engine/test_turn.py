@@ -14,7 +14,7 @@ import holdfast
 from holdfast.context.accounting import Reported
 from holdfast.context.flush import covered_by, flush_records
 from holdfast.engine.facade import Engine, open_engine
-from holdfast.engine.saving import FlushDone
+from holdfast.engine.flush.saving import FlushDone
 from holdfast.engine.session import Session
 from holdfast.engine.turn import CompactionDone, Prepared, PruneDone
 from holdfast.errors import IrreducibleContext

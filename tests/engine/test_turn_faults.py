@@ -12,7 +12,7 @@ import pytest
 
 from holdfast.context.accounting import Reported
 from holdfast.engine.facade import Engine, open_engine
-from holdfast.engine.saving import FlushDone
+from holdfast.engine.flush.saving import FlushDone
 from holdfast.engine.session import Session
 from holdfast.engine.turn import CompactionDone
 from holdfast.errors import IrreducibleContext

@@ -19,8 +19,8 @@ from pathlib import Path
 
 import holdfast
 from holdfast.cli.render import note, say
-from holdfast.engine.compacting import CompactionDone
-from holdfast.engine.saving import FlushDone
+from holdfast.engine.flush.saving import FlushDone
+from holdfast.engine.turn.compacting import CompactionDone
 from holdfast.testing.corpus import conversation
 from holdfast.text import one_line
 

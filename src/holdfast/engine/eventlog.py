@@ -28,13 +28,15 @@ log = logging.getLogger("holdfast.events")
 
 
 class EventLog:
-    """A listener that writes every event to the home's log."""
+    """A listener that writes every event that is kept to the home's log."""
 
     def __init__(self, home: Directory) -> None:
         self._home = home
         self._is_failing = False
 
     def __call__(self, event: Event) -> None:
+        if not event.is_kept:
+            return
         told = event.to_json()
         if "reason" in told:  # the only field that may quote what somebody else said
             told["reason"] = import_module("holdfast.redact").redact(told["reason"])

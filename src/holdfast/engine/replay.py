@@ -28,7 +28,7 @@ from holdfast.context.tokens import TokenEstimator, family_of
 from holdfast.context.trimming import plain_trim
 from holdfast.context.validity.strings import mend_unicode
 from holdfast.engine.facade import open_engine
-from holdfast.engine.saving import FlushDone
+from holdfast.engine.flush.saving import FlushDone
 from holdfast.engine.session import Session
 from holdfast.engine.turn import About, CompactionDone, Prepared, PruneDone
 from holdfast.errors import IrreducibleContext

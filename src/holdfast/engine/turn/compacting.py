@@ -23,9 +23,9 @@ from holdfast.context.compaction import (
 )
 from holdfast.context.flush import covered_by, flush_records
 from holdfast.engine.driving import drive
-from holdfast.engine.measuring import Ask, Measured, Measurer
+from holdfast.engine.flush.saving import FlushDone, Saver, already_covered
 from holdfast.engine.rooms import Rooms
-from holdfast.engine.saving import FlushDone, Saver, already_covered
+from holdfast.engine.turn.measuring import Ask, Measured, Measurer
 from holdfast.events import CompactionEnd, CompactionFailed, CompactionStart, Event
 from holdfast.redact import redact
 from holdfast.sessions.store import Look

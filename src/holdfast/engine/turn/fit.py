@@ -29,16 +29,16 @@ from holdfast.context.compaction import CompactionPlan, NoCompaction
 from holdfast.context.flush import COVERING, FlushPlan, NoFlush, flush_records
 from holdfast.context.pruning import Force, PrunePlan, plan_prune
 from holdfast.context.validity import capabilities_of
-from holdfast.engine.compacting import (
+from holdfast.engine.flush.saving import FlushDone, Saver
+from holdfast.engine.rooms import Rooms
+from holdfast.engine.turn.compacting import (
     CompactionDone,
     Compactor,
     Why,
     append_unless_edited,
     said_in,
 )
-from holdfast.engine.measuring import About, Ask, Measured, Measurer
-from holdfast.engine.rooms import Rooms
-from holdfast.engine.saving import FlushDone, Saver
+from holdfast.engine.turn.measuring import About, Ask, Measured, Measurer
 from holdfast.errors import HoldfastError, IrreducibleContext, StorageError
 from holdfast.events import (
     CompactionFailed,
