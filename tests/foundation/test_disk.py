@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from threading import Thread
 
 import pytest
 
@@ -213,3 +214,24 @@ def test_a_lock_held_during_a_fork_is_freed_when_the_parent_is_killed(tmp_path: 
     finally:
         os.kill(child, 9)
         holder.stdout.close()
+
+
+def test_threads_that_list_a_folder_at_once_all_see_all_of_it(tmp_path: Path) -> None:
+    folder = Directory.open(tmp_path / "home")
+    names = sorted(f"file-{number}" for number in range(300))
+    for name in names:
+        folder.replace(name, b"x")
+    seen: list[bool] = []
+
+    def look() -> None:
+        for _ in range(60):
+            seen.append([found.name for found in folder.found()] == names)
+            seen.append(folder.names() == names)
+
+    threads = [Thread(target=look) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(seen) == 480
+    assert all(seen)

@@ -168,7 +168,21 @@ class Directory:
 
     def names(self) -> list[str]:
         """The names in this folder, sorted; half-written temporary files left out."""
-        return sorted(name for name in os.listdir(self._fd) if not name.startswith(TEMPORARY))
+        return sorted(name for name in self._listed() if not name.startswith(TEMPORARY))
+
+    @contextlib.contextmanager
+    def _reading(self) -> Iterator[int]:
+        """A handle of its own for one listing: where it has got to belongs to the handle, so two
+        threads that listed through the same one would each miss what the other had read."""
+        fd = os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=self._fd)
+        try:
+            yield fd
+        finally:
+            os.close(fd)
+
+    def _listed(self) -> list[str]:
+        with self._reading() as fd:
+            return os.listdir(fd)
 
     def open_growing(self, name: str, *, create: bool = False) -> GrowingFile:
         """The file ``name`` for reading and appending. New ones are durable after ``sync()``."""
@@ -349,7 +363,7 @@ class Directory:
         """Everything in this folder, sorted by name; nothing is followed or opened."""
         result = []
         me = os.geteuid()
-        with told("list", self.path), os.scandir(self._fd) as entries:
+        with told("list", self.path), self._reading() as fd, os.scandir(fd) as entries:
             for entry in entries:
                 try:
                     stats = entry.stat(follow_symlinks=False)
@@ -389,13 +403,13 @@ class Directory:
         with contextlib.suppress(OSError):
             found = os.stat(name, dir_fd=self._fd, follow_symlinks=False)
             other = os.stat(name.swapcase(), dir_fd=self._fd, follow_symlinks=False)
-            return os.path.samestat(found, other) and name.swapcase() not in os.listdir(self._fd)
+            return os.path.samestat(found, other) and name.swapcase() not in self._listed()
         return False
 
     def sweep(self, *, dry_run: bool = False, older_than_seconds: float = 3600) -> int:
         """Remove temporary files that a crash left behind; how many there are."""
         stale = []
-        for name in os.listdir(self._fd):
+        for name in self._listed():
             if name.startswith(TEMPORARY):
                 with contextlib.suppress(FileNotFoundError):
                     found = os.stat(name, dir_fd=self._fd, follow_symlinks=False)
@@ -407,7 +421,7 @@ class Directory:
 
     def loose_modes(self) -> list[Path]:
         """Files and folders directly in here that others may read; the cure is ``tighten``."""
-        return [self.path / name for name in os.listdir(self._fd) if self._is_loose(name)]
+        return [self.path / name for name in self._listed() if self._is_loose(name)]
 
     def tighten(self) -> int:
         """Make everything directly in here private; how many had to be changed."""
