@@ -13,7 +13,18 @@ import sys
 from datetime import UTC, datetime
 from pathlib import Path
 
-from benchmarks import append, context, extraction, memory, opening, planning, search
+from benchmarks import (
+    append,
+    context,
+    extraction,
+    memory,
+    opening,
+    planning,
+    recall,
+    search,
+    survival,
+    turn,
+)
 
 RESULTS = Path(__file__).parent / "results"
 ALL = {
@@ -24,6 +35,9 @@ ALL = {
     "extraction": extraction.measure,
     "memory": memory.measure,
     "search": search.measure,
+    "recall": recall.measure,
+    "survival": survival.measure,
+    "turn": turn.measure,
 }
 
 

@@ -7,7 +7,7 @@ async; the rest is plain.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
@@ -35,8 +35,11 @@ __all__ = [
     "ModelRequest",
     "Reranker",
     "Script",
+    "StreamingModel",
     "TokenCounter",
     "Tokens",
+    "Traits",
+    "traits_of",
 ]
 
 
@@ -83,6 +86,43 @@ class Model(Protocol):
     def name(self) -> str: ...
 
     async def complete(self, request: ModelRequest) -> ModelReply: ...
+
+
+class StreamingModel(Model, Protocol):
+    """A model that can be heard while it speaks."""
+
+    def stream(self, request: ModelRequest) -> AsyncIterator[str | ModelReply]:
+        """Pieces of the text as they come; the whole reply is the last."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Traits:
+    """What is known of a model beside its name: ``model.traits``, if it says."""
+
+    window: int | None = None
+    """What it can read."""
+    tool_calls: bool = True
+    is_local: bool = False
+    """It runs on this machine: time is what it costs."""
+    prefill_per_second: float | None = None
+    """Tokens it was measured to read in a second."""
+    caches_prefix: bool = False
+    """A request that begins like the last one is cheaper."""
+    input_price: float = 0.0
+    """US dollars per million tokens."""
+    output_price: float = 0.0
+
+    def cost(self, usage: Usage) -> float:
+        """US dollars of one call, without the discount for what was cached."""
+        dear = usage.context_tokens * self.input_price + usage.output_tokens * self.output_price
+        return dear / 1_000_000
+
+
+def traits_of(model: Model) -> Traits:
+    """What a model says of itself; of one that says nothing the usual is believed."""
+    found = getattr(model, "traits", None)
+    return found if isinstance(found, Traits) else Traits()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

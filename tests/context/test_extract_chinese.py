@@ -54,7 +54,8 @@ def test_the_same_again_adds_a_source_not_a_value() -> None:
     ],
 )
 def test_another_figure_or_a_denial_is_another_value(one: str, other: str) -> None:
-    assert "；" in lines(one, other)["妈妈"].text
+    found = extract(talk(("user", one), ("user", other)), share=1.0).lines
+    assert len([value for line in found for value in line.text.split("；")]) == 2
 
 
 def test_days_are_dated() -> None:
@@ -155,3 +156,71 @@ def test_what_a_user_tells_an_assistant_of_different_things_is_not_glued() -> No
     texts = [line.text for line in extract(talk(*told), share=1.0).lines]
     assert "订单号 SO-20251103-778" in texts
     assert any("李雷" in text and "2018年" in text for text in texts)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("我上司今年45岁。", "我上司今年42岁了。"),
+        ("我上司的电话是13812345678。", "我上司的手机号是13987654321。"),
+        ("我上司的生日是3月5号。", "我上司的生日是4月5号。"),
+        ("我上司身高179厘米。", "我上司的身高是165cm。"),
+        ("我上司是硕士。", "我上司只读到高中毕业。"),
+        ("我上司的名字叫赵宇轩。", "我上司的名字叫李志伟。"),
+    ],
+)
+def test_no_line_gives_one_person_two_ages_phones_or_names(one: str, other: str) -> None:
+    found = extract(talk(("user", one), ("user", "我上司喜欢下棋。"), ("user", other)), share=1.0)
+    assert len(found.lines) == 2
+    assert {source for line in found.lines for source in line.sources} == {"e0", "e1", "e2"}
+
+
+def test_the_second_of_a_relation_is_not_called_by_the_name_of_the_first() -> None:
+    said = ("我表姐叫王丽娟。", "我表姐今年28岁。", "我表姐今年59岁。")
+    found = extract(talk(*(("user", text) for text in said)), share=1.0).lines
+    assert {(line.entity, line.text) for line in found} == {
+        ("表姐王丽娟", "28岁"), ("表姐", "59岁")
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("one", "again"),
+    [
+        ("我妈妈的身高是157厘米。", "我妈妈身高有157cm。"),
+        ("我妈妈的生日是04月05日。", "我妈妈生日在4月5号。"),
+        ("我妈妈的电话号码是13812345678。", "我妈妈的联系电话是13812345678。"),
+    ],
+)
+def test_one_value_in_two_spellings_is_one(one: str, again: str) -> None:
+    (line,) = extract(talk(("user", one), ("user", again)), share=1.0).lines
+    assert "；" not in line.text
+    assert line.sources == ("e0", "e1")
+
+
+def test_a_name_stands_in_the_entity_and_not_again_in_the_text() -> None:
+    found = lines("我同事名字叫陈雪梅。", "我同事今年30岁。", "陈雪梅在江苏南京工作。")
+    assert list(found) == ["同事陈雪梅"]
+    assert found["同事陈雪梅"].text == "30岁；在江苏南京工作"
+    assert set(found["同事陈雪梅"].sources) == {"e0", "e1", "e2"}
+
+
+def test_weekdays_become_dates() -> None:
+    # The conversation is of Wednesday, 14 May 2025.
+    said = {
+        "读书会的时间是下周三晚上七点。": "5月21日晚上七点",
+        "读书会的时间是下下周一上午九点。": "5月26日上午九点",
+        "读书会的时间是这周五下午。": "5月16日下午",
+        "读书会的时间是上周日。": "5月11日",
+    }
+    for text, written in said.items():
+        assert lines(text)["读书会"].text == written
+
+
+def test_of_a_long_telling_no_empty_turn_is_kept() -> None:
+    long = (
+        "我住的那个金色家园真是不错，绿化很好，出门就是地铁，周围超市学校医院都有，住着很方便，"
+        "就是有一点不太完美，晚上楼下跳舞的声音有点吵，其他都挺好的。"
+    )
+    (line,) = lines(long).values()
+    assert "跳舞的声音有点吵" in line.text
+    assert "不太完美" not in line.text

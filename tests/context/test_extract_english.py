@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from holdfast.context.extract.clauses import clauses
 from holdfast.context.extract.compression import compress, dated
 from holdfast.context.extract.heard import Turn
-from holdfast.context.extract.scoring import KEEP, Statistics, bonuses, probability, score
+from holdfast.context.extract.scoring import KEEP, Beside, Statistics, bonuses, probability, score
 from holdfast.context.extract.words import content_words
 from tests.context.heard import START
 from tests.scale import scaled
@@ -88,6 +88,17 @@ def test_an_answer_outweighs_the_same_words_unasked() -> None:
     assert weight(text, asked=True) > weight(text)
 
 
+def test_of_a_turn_that_says_much_each_clause_tells_less() -> None:
+    alone = clauses("I moved to Boston.")
+    among = clauses(
+        "I moved to Boston. " + "My sister Clara opened a bakery in Lyon in March. " * 4
+    )
+    said = turn("I moved to Boston.")
+    statistics = Statistics([said, turn("Something else.")])
+    heard = [score(c[0], said, 0, statistics, False, Beside.of(c)) for c in (alone, among)]
+    assert heard[0] > heard[1]
+
+
 def test_an_assistants_courtesy_is_worth_little() -> None:
     polite = weight("I can help you with the booking today", role="assistant", speaker="assistant")
     assert probability(polite) < probability(weight("I booked the flight HAT136 today"))
@@ -133,6 +144,27 @@ def test_what_says_nothing_is_left_out_and_the_rest_still_reads(said: str, writt
     assert compress(said, others=["Melanie"], today=TODAY) == written
 
 
+@pytest.mark.parametrize(
+    ("said", "written"),
+    [
+        ("I adopted a dog and the cat of an uncle", "adopted dog & cat of uncle"),
+        ("It was a wonderful day at the lake", "wonderful day at lake"),
+        ("That's why I quit the band", "That's why I quit band"),
+        ("It was great", "It was great"),
+        ("I ran a charity race, it was rewarding", "ran charity race, rewarding"),
+        ("I saw a few of the deer twice a week", "saw a few of deer twice a week"),
+        ("We saw Simon and Garfunkel in The Hague", "We saw Simon and Garfunkel in The Hague"),
+        ('I read "The Old Man and the Sea"', 'read "The Old Man and the Sea"'),
+        ("I love dancing with you all so much", "love dancing with you all"),
+        ("Plan A and vitamin b", "Plan A and vitamin b"),
+    ],
+)  # fmt: skip
+def test_notes_go_without_articles_but_quotations_names_and_amounts_stay(
+    said: str, written: str
+) -> None:
+    assert compress(said, others=["Melanie"], today=TODAY, terse=True) == written
+
+
 def test_you_stays_you_where_more_than_two_speak() -> None:
     assert compress("I like you", others=["Ann", "Bob"], today=TODAY) == "like you"
 
@@ -166,7 +198,7 @@ def test_days_named_from_today_become_dates(said: str, written: str) -> None:
     words=st.lists(
         st.sampled_from(
             ["I'm", "I", "my", "you", "your", "so", "really", "just", "hey", "Mel", "Melanie", ",",
-             ".", "!", "and", "but", "went", "was", "dog", "not", "very"]
+             ".", "!", "and", "but", "went", "was", "dog", "not", "very", "a", "the", "it's", "too"]
         ),
         max_size=12,
     )
@@ -174,6 +206,9 @@ def test_days_named_from_today_become_dates(said: str, written: str) -> None:
 def test_compression_makes_nothing_longer_and_invents_no_word(words: list[str]) -> None:
     said = " ".join(words)
     written = compress(said, others=["Bo"], today=TODAY)
-    known = set(said.lower().replace(",", " ").split()) | {"bo", "bo's", "will"}
+    known = set(said.lower().replace(",", " ").split()) | {"bo", "bo's", "will", "&"}
     assert set(written.lower().replace(",", " ").split()) <= known
+    noted = compress(said, others=["Bo"], today=TODAY, terse=True)
+    assert set(noted.lower().replace(",", " ").split()) <= known
+    assert len(noted) <= len(written)
     assert compress(said, others=[], today=TODAY).count(" ") <= said.count(" ")

@@ -56,7 +56,7 @@ RUN = heard(
     Message.of(
         "assistant",
         "Let me sum up. `write_pages` now iterates over all pages of an invoice. "
-        "The slice in `app/export.py` was the only cause of the missing page. "
+        "It also removes the slice in `app/export.py` that hid the missing page. "
         "But I might be wrong about `models.py` here, we will see what the reviewers say.",
     ),
 )  # fmt: skip
@@ -73,20 +73,54 @@ def test_a_run_leaves_its_task_its_files_its_tests_and_its_environment() -> None
     found = by_entity(extract(RUN).lines)
     assert found["task"][0].text == "The export of invoices drops the last page."
     assert found["task"][0].trust == "user"
-    assert found["app/export.py"][0].text == "changed in write_pages (+2 −1)"
+    changed = "changed in write_pages (+2 −1): `for page in pages:`"
+    assert found["app/export.py"][0].text == changed
     assert found["app/export.py"][0].trust == "tool"
     assert found["app/export.py"][0].sources == ("e13", "e14")
     tests = found["tests"][0]
     assert tests.text == "python -m pytest tests/test_export.py → 26 passed"
     assert (tests.trust, tests.sources) == ("tool", ("e11", "e12"))
-    assert found["env"][0].text == "missing: pytest; pip install pytest -q"
+    assert found["env"][0].text == "missing: pytest; pip install pytest"
 
 
 def test_of_the_prose_only_results_and_causes_with_an_edit_are_kept() -> None:
     written = [line.text for line in extract(RUN).lines]
     assert any(text.startswith("done: `write_pages` now iterates") for text in written)
+    assert any("it also removes the slice" in text.lower() for text in written)
     assert any("caused by `pages[:-1]`" in text for text in written)
     assert not any("might be wrong" in text or "Let me" in text for text in written)
+
+
+def test_what_was_done_stands_on_one_line() -> None:
+    done = [line for line in extract(RUN).lines if line.text.startswith("done: ")]
+    assert len(done) == 1
+    assert (done[0].trust, done[0].sources) == ("agent", ("e15",))
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "The simplest fix would be to convert `value` to a string first, I believe.",
+        "`read_all` returns a list, and `read_one` returns a single page of it.",
+        "I can see that `write_pages` was called twice in `app/export.py` by the page.",
+        "Only `print_pages` has this pattern in the whole of the project, as far as I see.",
+        "By default `allow_pages` is True for every invoice unless a router says otherwise.",
+    ],
+)
+def test_thinking_aloud_at_the_end_is_not_what_was_done(said: str) -> None:
+    before = [one.message for one in RUN[:-1]]
+    run = heard(*before, Message.of("assistant", f"{said} " * 3))
+    assert not any(line.text.startswith("done: ") for line in extract(run).lines)
+
+
+def test_a_cause_counts_only_for_a_file_that_stays_changed() -> None:
+    told = "The issue is that `parse_row` reads one row too few, caused by `rows[1:]`."
+    edit = "cat > /tmp/work/notes.py << 'EOF'\nx = 1\nEOF"
+    run = heard(
+        Message.of("user", "The import of rows drops the first one of them."),
+        *(m for n in range(4) for m in (bash(n, edit, told), result(n, ""))),
+    )
+    assert not any("one row too few" in line.text for line in extract(run).lines)
 
 
 def test_a_rule_in_the_request_is_kept_and_scratch_files_are_not() -> None:
@@ -107,14 +141,15 @@ def test_what_other_tools_changed_is_remembered_with_how_it_ended() -> None:
         Message.of("user", "Please cancel my booking M05KNL."),
         call(1, "get_booking", {"id": "M05KNL"}),
         result(1, '{"id": "M05KNL"}'),
-        call(2, "cancel_booking", {"id": "M05KNL", "note": {"a": 1}}),
+        call(2, "cancel_booking", {"id": "M05KNL", "reason": "ill"}),
         result(2, "Error: already departed"),
         call(3, "send_email", {"to": "ann@example.com"}),
         result(3, "sent"),
     )
     found = by_entity(extract(messages).lines)
-    assert found["cancel_booking"][0].text == "id M05KNL → failed: Error: already departed"
-    assert found["send_email"][0].text == "to ann@example.com → done"
+    failed = "cancel booking: reason ill → failed: Error: already departed"
+    assert found["M05KNL"][0].text == failed
+    assert found["send_email"][0].text == "send email: to ann@example.com → done"
     assert "get_booking" not in found
     assert found["send_email"][0].trust == "tool"
 
@@ -127,8 +162,8 @@ def test_tried_again_counts_how_it_ended() -> None:
         call(2, "cancel_booking", {"id": "M05KNL"}),
         result(2, "ok"),
     )
-    assert [line.text for line in by_entity(extract(messages).lines)["cancel_booking"]] == [
-        "id M05KNL → done"
+    assert [line.text for line in by_entity(extract(messages).lines)["M05KNL"]] == [
+        "cancel booking → done"
     ]
 
 
@@ -168,6 +203,7 @@ def test_edited_files_are_those_of_the_project(
         ("pip install pytest", None),
         ("cat > t.py << 'EOF'\nimport pytest\nEOF", None),
         ("ls tests", None),
+        ("django test app.tests", None),
     ],
 )
 def test_test_runners_are_recognised(command: str, started: str | None) -> None:
@@ -266,7 +302,7 @@ def test_a_result_that_is_only_read_again_is_no_test_run(command: str) -> None:
 )
 def test_in_the_middle_of_the_work_nothing_is_said_to_be_done(last: str, label: str) -> None:
     said = (
-        "The loop in `write_pages` goes over all pages of an invoice again, as it was meant to. "
+        "`write_pages` now goes over all pages of an invoice again, as it was meant to. "
         "Another caller is `print_pages`, which has a slice of its own for the cover sheet."
     )
     before = [one.message for one in RUN[:13]]
@@ -274,3 +310,96 @@ def test_in_the_middle_of_the_work_nothing_is_said_to_be_done(last: str, label: 
     told = [line.text for line in extract(run).lines if "goes over" in line.text]
     assert told
     assert all(text.startswith(label) for text in told)
+
+
+@pytest.mark.parametrize(
+    ("command", "output", "kept"),
+    [
+        ("python -m pytest tests/a.py", "2 warnings, 1 error", False),
+        ("python -m pytest tests/a.py", "no tests ran", False),
+        ("python -m pytest tests/a.py", "3 passed", True),
+        ("python /tmp/check_all.py", "3 passed", False),
+        ("python reproduce_issue.py", "3 passed", False),
+        ("python - <<'E'\nimport app\nE", "3 passed", False),
+        ("./scripts/suite.sh", "3 passed", True),
+    ],
+)
+def test_a_test_run_is_told_when_it_says_how_it_went(command: str, output: str, kept: bool) -> None:
+    messages = heard(Message.of("user", "Look at it."), bash(1, command), result(1, output))
+    assert ("tests" in by_entity(extract(messages).lines)) is kept
+
+
+@pytest.mark.parametrize(
+    ("commands", "told"),
+    [
+        (["pip install a -q", "pip install b > /dev/null 2>&1"], "pip install a b"),
+        (["pip install -e .", "pip install yaml"], "pip install -e . yaml"),
+        (["npm install --quiet left-pad"], "npm install left-pad"),
+        (["pip install -e ."], None),
+        (["cat > x.sh <<E\npip install a\nE"], None),
+    ],
+)
+def test_installations_are_told_as_one_command(commands: list[str], told: str | None) -> None:
+    steps = [m for n, c in enumerate(commands) for m in (bash(n, c), result(n, "done"))]
+    found = by_entity(extract(heard(Message.of("user", "Look at it."), *steps)).lines)
+    assert [line.text for line in found.get("env", [])] == ([told] if told else [])
+
+
+def test_modules_of_the_project_itself_are_not_missing() -> None:
+    messages = heard(
+        Message.of("user", "Look at it."),
+        bash(1, "cat src/shop/cart.py"), result(1, "x = 1"),
+        bash(2, "python -c 'import shop'"), result(2, "No module named 'shop'"),
+        bash(3, "python -c 'import yaml'"), result(3, "No module named 'yaml'"),
+    )  # fmt: skip
+    assert by_entity(extract(messages).lines)["env"][0].text == "missing: yaml"
+
+
+TEMPLATE = (
+    "<task>\nThe parser drops rows of the last file.\n" + "It must not drop rows at all. " * 30
+    + "\n</task>\n<rules>\nYou MUST use this EXACT command to submit.\n"
+    "Your response MUST include one tool call.\n</rules>\n<end>\n</end>"
+)  # fmt: skip
+
+
+def test_what_a_harness_tells_every_run_is_no_rule() -> None:
+    steps = [m for n in range(5) for m in (bash(n, "ls src/app"), result(n, "x"))]
+    lines = extract(heard(Message.of("user", TEMPLATE), *steps)).lines
+    assert [line.text for line in lines] == ["The parser drops rows of the last file."]
+
+
+def test_orders_in_a_long_request_are_kept() -> None:
+    story = "The parser drops the rows of a file when it is the last one of its folder. " * 12
+    request = f"{story}\nNever touch the files under migrations.\nDo not rename `read_rows`."
+    steps = [m for n in range(5) for m in (bash(n, "ls src/app"), result(n, "x"))]
+    rules = by_entity(extract(heard(Message.of("user", request), *steps)).lines)["user"]
+    assert [line.text for line in rules] == [
+        "Never touch the files under migrations", "Do not rename `read_rows`"
+    ]  # fmt: skip
+    assert {line.trust for line in rules} == {"user"}
+
+
+def test_a_run_in_chinese_leaves_the_same_records() -> None:
+    run = heard(
+        Message.of("user", "导出发票时最后一页丢了。不要改页面大小。"),
+        *(m for n in range(4) for m in (bash(n, f"cat app/part_{n}.py"), result(n, "x"))),
+        bash(5, "sed -i 's/a/b/' app/export.py", "原因是 `pages[:-1]` 切掉了最后一页。"),
+        result(5, ""),
+        bash(6, "python -m pytest tests"), result(6, "测试结束：26个通过，2个失败"),
+        Message.of("assistant", "现在都好了。" + "`write_pages` 现在遍历所有页，修复了丢页。" * 8),
+    )  # fmt: skip
+    found = by_entity(extract(run).lines)
+    assert found["task"][0].text == "导出发票时最后一页丢了。不要改页面大小。"
+    assert found["用户"][0].text == "不要改页面大小"
+    assert found["tests"][0].text == "python -m pytest tests → 26个通过，2个失败"
+    assert found["app/export.py"][0].text == "edited"
+    assert any("切掉了最后一页" in line.text for line in found["app/export.py"])
+
+
+def test_a_run_of_two_thousand_messages_reads_each_result_once_at_most() -> None:
+    steps = [Message.of("user", "Rework the whole module of exports for the new format.")]
+    for n in range(1_000):
+        steps += [bash(n, "python -m pytest tests"), result(n, f"{n} failed, 3 passed")]
+    found = by_entity(extract(heard(*steps)).lines)
+    assert found["tests"][0].text == "python -m pytest tests → 999 failed, 3 passed"
+    assert len(found["tests"]) == 1

@@ -40,6 +40,8 @@ def test_python_examples_run(page: str, tmp_path: Path, monkeypatch: pytest.Monk
     assert blocks
     names: dict[str, object] = {}
     for block in blocks:
+        if "import openai" in block or "import anthropic" in block:
+            continue  # these need a provider: tests/doors/test_readme_turn.py gives them one
         exec(compile(block, page, "exec"), names)
 
 

@@ -17,8 +17,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from holdfast.cli.benching import retrieval
-from holdfast.cli.benching.corpora import Turn, items
+from holdfast.cli.benching.corpora import Turn, as_message, items
 from holdfast.cli.benching.retrieval import CorpusClock, measure, read, run
 from holdfast.engine.facade import Engine, open_engine
 from holdfast.errors import HoldfastError, NotFound, UsageError
@@ -233,7 +232,7 @@ def test_people_keep_their_names_and_a_role_is_a_role(home: Path) -> None:
     ]
     with open_engine(home) as engine:
         session = engine.session("s")
-        session.append_all(map(retrieval._message, said))
+        session.append_all(map(as_message, said))
         shown = json.loads(session.export("openai"))["messages"]
 
     assert [each.get("name") for each in shown] == ["Anna Lee", "小明", None, None]

@@ -106,6 +106,6 @@ def test_a_key_can_be_explained_while_its_value_is_wrong(home: Path) -> None:
 
 def test_settings_that_steer_nothing_yet_are_said_to(home: Path) -> None:
     home.mkdir()
-    (home / "config.toml").write_text("[recall]\nmax_tokens = 700\n")
-    assert "not yet" in holdfast(home, "config", "explain", "recall.max_tokens").out
-    assert "recall.max_tokens" in holdfast(home, "doctor").out
+    (home / "config.toml").write_text("[search]\nrerank = true\n")
+    assert "not yet" in holdfast(home, "config", "explain", "search.rerank").out
+    assert "search.rerank" in holdfast(home, "doctor").out

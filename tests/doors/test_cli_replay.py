@@ -35,6 +35,10 @@ FIELDS = [
     "expandable",
     "tokens_sent",
     "tokens_full",
+    "flush_lines",
+    "duplicates",
+    "receipts_verified",
+    "notices",
     "cost_sent",
     "cost_full",
 ]
@@ -119,6 +123,9 @@ def test_one_line_per_conversation_and_the_sums_last(tmp_path: Path) -> None:
     for name in ("over_budget", "invalid_views", "uncovered_drops"):
         assert sums[name] == 0
     assert sums["task_text_kept"] == sums["expandable"] == 2
+    assert sums["receipts_verified"] == sums["flushes"] > 0
+    for name in ("flush_lines", "duplicates", "receipts_verified", "notices"):
+        assert sums[name] == first[name] + second[name]
 
 
 def test_the_dump_can_be_checked_without_our_code(tmp_path: Path) -> None:
@@ -154,6 +161,7 @@ def test_the_page_compares_with_plain_trimming(tmp_path: Path) -> None:
         "plain trimming",
         "read for memory first, then compacted",
         "lines written to memory",
+        "whose lines were read back from the file",
         "lose their task text",
         "What trimming forgets first",
         "What is in memory afterwards",

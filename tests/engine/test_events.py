@@ -33,15 +33,17 @@ def test_every_change_of_a_session_is_told_and_logged(home: Path, clock: FixedCl
         "session_started",
         "session_renamed",
         "session_deleted",
+        "memory_flush_start",
+        "memory_flush_end",
         "session_closed",
     ]
     assert told[0] == SessionStarted(at=clock.at, session="s1", resumed=False, entries=1)
     assert isinstance(told[3], SessionDeleted)
     assert told[3].entries == 3
-    assert isinstance(told[4], SessionClosed)
+    assert isinstance(told[-1], SessionClosed)
     log = (home / "events.jsonl").read_text()
     lines = [json.loads(line) for line in log.splitlines()]
-    assert [line["event"] for line in lines][:5] == [event.name for event in told]
+    assert [line["event"] for line in lines][:7] == [event.name for event in told]
     assert lines[-1]["resumed"] is True
     assert SECRET not in log
 

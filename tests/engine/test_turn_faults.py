@@ -29,7 +29,11 @@ _HANGS_SECONDS = 20.0
 @pytest.fixture
 def engine(home: Path) -> Iterator[Engine]:
     with open_engine(
-        home, config={"context.window": WINDOW}, clock=FixedClock(), ids=SequentialIds()
+        home,
+        config={"context.window": WINDOW},
+        clock=FixedClock(),
+        ids=SequentialIds(),
+        background=False,  # so that what is done is seen in the request that needed it
     ) as opened:
         yield opened
 

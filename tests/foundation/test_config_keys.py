@@ -43,6 +43,7 @@ CONTRACT: dict[str, Any] = {
     "flush.total_seconds": 60,
     "flush.attempts": 3,
     "flush.max_lines": 40,
+    "flush.share": 0.25,
     "compaction.strategy": "layered",
     "compaction.max_messages": 500,
     "compaction.max_interval_seconds": 3600,
@@ -82,6 +83,7 @@ CONTRACT: dict[str, Any] = {
     "forget.after_days": None,
     "forget.below_importance": None,
     "forget.max_bytes": None,
+    "notices.allow_hosts": [],
     "notices.telegram.chat_id": None,
     "notices.telegram.token": None,
     "notices.webhook.url": None,
@@ -124,11 +126,14 @@ def test_no_two_settings_share_an_environment_variable() -> None:
 
 def test_the_secrets_are_those_that_give_access_to_something() -> None:
     secrets = {name for name, key in KEYS.items() if key.secret}
-    assert secrets == {"notices.telegram.token", "notices.webhook.secret"}
+    assert secrets == {"notices.telegram.token", "notices.webhook.secret", "notices.webhook.url"}
 
 
-def test_only_the_command_that_starts_a_program_is_reserved_to_the_file() -> None:
-    assert [name for name, key in KEYS.items() if key.file_only] == ["flush.hard_threshold_command"]
+def test_what_starts_a_program_or_opens_an_address_is_reserved_to_the_file() -> None:
+    assert [name for name, key in KEYS.items() if key.file_only] == [
+        "flush.hard_threshold_command",
+        "notices.allow_hosts",
+    ]
 
 
 def test_settings_can_be_built_by_hand_and_are_equal_by_value() -> None:

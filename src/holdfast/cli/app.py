@@ -12,8 +12,8 @@ from typing import Annotated
 import typer
 
 from holdfast._version import __version__
-from holdfast.cli import finding, memory
-from holdfast.cli.options import AsJson, Door, door
+from holdfast.cli import finding, memory, turns
+from holdfast.cli.options import AsJson, Door, Window, door
 
 __all__ = ["AsJson", "Door", "app", "door"]
 
@@ -63,12 +63,7 @@ def root(
     context.obj = Door(home=home, agent=agent, user=user, chat=chat, chat_type=chat_type)
 
 
-@app.command()
-def status(context: typer.Context, as_json: AsJson = False) -> None:
-    """The three tiers of memory with their sizes."""
-    from holdfast.cli import standing
-
-    standing.status(door(context), as_json=as_json)
+turns.register(app)
 
 
 @app.command()
@@ -101,13 +96,6 @@ context_commands = typer.Typer(
     help="The context window: what fills it, and what would be done.", no_args_is_help=True
 )
 app.add_typer(context_commands, name="context")
-
-Window = Annotated[
-    int | None,
-    typer.Option(
-        min=2000, metavar="N", help="What the model can read, in tokens. [default: context.window]"
-    ),
-]
 
 
 @context_commands.command("explain")

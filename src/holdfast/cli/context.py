@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING
 
+from holdfast.cli.gauge import gauge
 from holdfast.cli.render import json_line, pairs, say
 from holdfast.context.compaction import CompactionPlan
 from holdfast.context.flush import FlushPlan
@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from holdfast.cli.options import Door
 
 __all__ = ["explain"]
-
-_BAR = 40
 
 
 def explain(door: Door, name: str, *, window: int | None, model: str | None, as_json: bool) -> None:
@@ -100,7 +98,7 @@ def _show(name: str, found: Explanation) -> None:
     share = used / budget.window
     how = "as the provider counted" if found.projection.source == "reported" else "estimated"
     say(f"{name}: {used:,} of {budget.window:,} tokens ({share:.0%}), {how}")
-    say(_gauge(found))
+    say(gauge(budget, used))
     say()
     pairs(
         (mark.replace("_", " "), f"{getattr(budget, mark):>9,}  {meaning}")
@@ -123,27 +121,6 @@ _MEANINGS = (
     ("compact_at", "old messages leave the view"),
     ("window", "what the model can read"),
 )
-
-
-def _gauge(found: Explanation) -> str:
-    """The window as a bar: what is used, and the marks in it, each by its letter."""
-    budget = found.budget
-    used, free = ("█", "░") if _can_print("█░") else ("#", ".")
-    filled = min(_BAR, round(_BAR * found.projection.tokens / budget.window))
-    cells = [used] * filled + [free] * (_BAR - filled)
-    place = _BAR
-    for letter, mark in (("c", budget.compact_at), ("f", budget.flush_at), ("p", budget.prune_at)):
-        place = max(0, min(place - 1, int(_BAR * mark / budget.window)))  # never on another mark
-        cells[place] = letter
-    return "".join(cells) + "  p prune, f flush, c compact"
-
-
-def _can_print(text: str) -> bool:
-    try:
-        text.encode(sys.stdout.encoding or "utf-8")
-    except UnicodeError:
-        return False
-    return True
 
 
 def _told(found: Explanation) -> list[tuple[str, str]]:

@@ -149,7 +149,7 @@ def models_fetch(
 
 # ── benchmarks ──────────────────────────────────────────────────────────────────────────────
 
-bench = typer.Typer(help="Measure search on this machine.", no_args_is_help=True)
+bench = typer.Typer(help="Measure search and memory on this machine.", no_args_is_help=True)
 
 
 @bench.command("retrieval")
@@ -182,6 +182,53 @@ def bench_retrieval(
         corpora=corpora,
         as_json=as_json,
     )
+
+
+@bench.command("survival")
+def bench_survival(
+    context: typer.Context,
+    file: Annotated[
+        Path,
+        typer.Argument(metavar="FILE", help="Corpora with facts, as JSON lines (.gz too)."),
+    ],
+    strategy: Annotated[
+        str, typer.Option(metavar="S", help="layered, summary or selective.")
+    ] = "layered",
+    window: Annotated[int, typer.Option(min=2_000, metavar="N", help="In tokens.")] = 8_000,
+    compactions: Annotated[
+        int, typer.Option(min=1, metavar="N", help="The least there are to be.")
+    ] = 5,
+    model: Annotated[
+        str, typer.Option(metavar="NAME", help="Who writes memory: rules, or a model.")
+    ] = "rules",
+    share: Annotated[
+        float, typer.Option(min=0.01, max=1.0, help="How much rules may write (flush.share).")
+    ] = 0.35,
+    recall: Annotated[
+        bool, typer.Option("--recall", help="Also: what is recalled unasked for each fact.")
+    ] = False,
+    no_vector: Annotated[bool, typer.Option("--no-vector", help="By words alone.")] = False,
+    dump: Annotated[
+        Path | None, typer.Option(metavar="OUT", help="Write what was found for each fact.")
+    ] = None,
+    corpora: Annotated[
+        int | None, typer.Option(min=1, metavar="N", help="Only the first N corpora.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Which facts of a conversation outlive its compactions, and where they are found then."""
+    from holdfast.cli.benching import survival
+
+    plan = survival.Plan(
+        strategy=survival.strategy(strategy),
+        window=window,
+        compactions=compactions,
+        model=model,
+        share=share,
+        recall=recall,
+        vectors=not no_vector,
+    )
+    survival.run(file, plan, corpora=corpora, dump=dump, as_json=as_json)
 
 
 @bench.command("search")

@@ -13,9 +13,16 @@ if TYPE_CHECKING:
     from holdfast.engine.facade import Engine
     from holdfast.types import ChatType
 
-__all__ = ["AsJson", "Door", "door"]
+__all__ = ["AsJson", "Door", "Window", "door"]
 
 AsJson = Annotated[bool, typer.Option("--json", help="One compact JSON object per line.")]
+
+Window = Annotated[
+    int | None,
+    typer.Option(
+        min=2000, metavar="N", help="What the model can read, in tokens. [default: context.window]"
+    ),
+]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

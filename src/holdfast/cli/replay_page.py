@@ -131,7 +131,10 @@ class _Page:
         yield "messages dropped and gone", f"{gone:,}", f"{all_of(lambda r: r.uncovered_drops):,}"
         read = all_of(lambda r: r.read_first)
         yield "… read for memory first, then compacted", _NONE, f"{read:,}"
-        yield "lines written to memory", _NONE, f"{all_of(lambda r: r.saved_lines):,}"
+        yield "lines written to memory", _NONE, f"{all_of(lambda r: r.flush_lines):,}"
+        if flushes := all_of(lambda r: r.flushes):
+            back = f"{all_of(lambda r: r.receipts_verified):,} of {flushes:,}"
+            yield "flushes whose lines were read back from the file", _NONE, back
         yield (
             "conversations that lose their task text",
             f"{all_of(lambda r: r.trimmed.task_gone_at is not None):,}",
@@ -216,7 +219,7 @@ class _Page:
         lines = [line.partition("<!--")[0].strip().removeprefix("- ") for line in richest.memories]
         if not lines:
             return
-        saved = _many(self._sum(lambda r: r.saved_lines), "line")
+        saved = _many(self._sum(lambda r: r.flush_lines), "line")
         self._line(f"What is in memory afterwards: {saved} of Markdown", "bold")
         self._quote("+", lines[: 2 * _QUOTED], "green")
 

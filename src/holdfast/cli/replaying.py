@@ -109,7 +109,8 @@ def run(
 def _is_broken(result: Replayed) -> bool:
     """Whether a promise was not kept; ``problems`` says which."""
     counts = result.over_budget + result.invalid_views + result.uncovered_drops
-    return counts > 0 or not result.task_text_kept or not result.expandable
+    is_lost = not result.task_text_kept or not result.expandable
+    return counts > 0 or is_lost or result.receipts_verified < result.flushes
 
 
 def _show_progress(done: int | None) -> None:

@@ -33,7 +33,9 @@ _WINDOW = 6_000
 def run() -> None:
     home = Path(tempfile.mkdtemp(prefix="holdfast-tour-"))
     say("Holdfast: what is said is kept, whatever happens. A tour on real files.\n")
-    with holdfast.open(home) as engine:
+    # Everything is done where it is shown, and the tour itself says when the window is full.
+    config = {"notices.log.enabled": False}
+    with holdfast.open(home, background=False, config=config) as engine:
         _converse(engine)
         _fill_the_window(engine, home)
         _pull_the_plug(engine, home)

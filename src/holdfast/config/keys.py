@@ -25,6 +25,7 @@ from holdfast.config.values import (
     chat_id,
     choice,
     duration,
+    hosts,
     number,
     optional,
     scope_rules,
@@ -187,7 +188,14 @@ class Flush(Section):
         60.0, number(1, 3600), "How long one flush may take in all, in the background."
     )
     attempts: int = key(3, whole(1, 20), "How often a flush is tried before rules take over.")
-    max_lines: int = key(40, whole(1, 1000), "The most memory lines one flush may write.")
+    max_lines: int = key(
+        40, whole(1, 1000), "The most memory lines a flush may write for every 100 messages."
+    )
+    share: float = key(
+        0.25,
+        number(0, 1),
+        "How much of what was said rules may write, by length: 0.25 is a quarter.",
+    )
 
 
 Strategy = Literal["layered", "summary", "selective"]
@@ -415,9 +423,15 @@ class TelegramNotices(Section):
 class WebhookNotices(Section):
     """Notices as a signed POST; on when the address is set."""
 
-    url: str | None = key(None, optional(url), "The address that receives notices; unset: off.")
+    url: str | None = key(
+        None, optional(url), "The address that receives notices; unset: off.", secret=True
+    )
     secret: str | None = key(
-        None, optional(text), "The key that signs each request; unset: not signed.", secret=True
+        None,
+        optional(text),
+        "The key that signs each request; unset: nothing is sent, because a receiver could not "
+        "tell a notice from a forgery.",
+        secret=True,
     )
 
 
@@ -436,6 +450,14 @@ class LogNotices(Section):
 class Notices(Section):
     """How the user hears that the conversation is nearly full."""
 
+    allow_hosts: tuple[str, ...] = key(
+        (),
+        hosts,
+        "Hosts, with or without a port, that notices may reach although they are private, "
+        "unencrypted (http) or on another port than 443; empty: none.",
+        file_only="it opens private addresses to requests, and neither a caller nor an inherited "
+        "environment may decide which",
+    )
     telegram: TelegramNotices = TelegramNotices()
     webhook: WebhookNotices = WebhookNotices()
     desktop: DesktopNotices = DesktopNotices()
@@ -497,19 +519,29 @@ KEYS: Final[Mapping[str, Key]] = keys_of(Settings)
 IN_EFFECT: Final = frozenset(
     {
         "compaction.inline_seconds",
+        "compaction.max_interval_seconds",
         "compaction.max_messages",
+        "compaction.model",
         "compaction.pins",
         "compaction.strategy",
         "context.context_tokens",
         "context.ingest_cap_chars",
         "context.reserve_tokens_floor",
         "context.window",
+        "cost.daily_limit",
         "flush.attempts",
         "flush.enabled",
+        "flush.hard_threshold_command",
         "flush.hard_threshold_tokens",
+        "flush.hard_when",
         "flush.inline_seconds",
         "flush.max_lines",
+        "flush.mode",
+        "flush.model",
+        "flush.prompt",
+        "flush.share",
         "flush.soft_threshold_tokens",
+        "flush.system_prompt",
         "flush.total_seconds",
         "forget.after_days",
         "forget.below_importance",
@@ -525,6 +557,13 @@ IN_EFFECT: Final = frozenset(
         "memory.language",
         "memory.mode",
         "memory.time_zone",
+        "notices.allow_hosts",
+        "notices.desktop.enabled",
+        "notices.log.enabled",
+        "notices.telegram.chat_id",
+        "notices.telegram.token",
+        "notices.webhook.secret",
+        "notices.webhook.url",
         "prune.head",
         "prune.keep_last_assistants",
         "prune.min_clear_chars",
@@ -534,6 +573,10 @@ IN_EFFECT: Final = frozenset(
         "prune.tools.allow",
         "prune.tools.deny",
         "prune.ttl",
+        "recall.max_tokens",
+        "recall.mode",
+        "recall.timeout_ms",
+        "restore.max_tokens",
         "scope.default",
         "scope.rules",
         "search.citations",

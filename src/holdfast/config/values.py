@@ -33,6 +33,7 @@ __all__ = [
     "chat_id",
     "choice",
     "duration",
+    "hosts",
     "number",
     "optional",
     "scope_rules",
@@ -339,6 +340,25 @@ def _read_url(raw: Json) -> str:
 
 
 url: Kind[str] = Kind(name="address", allowed="an http:// or https:// address", read=_read_url)
+
+
+_HOST = re.compile(r"(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?::[0-9]{1,5})?")
+
+
+def _read_hosts(raw: Json) -> tuple[str, ...]:
+    names = _read_strings(raw)
+    for position, name in enumerate(names, start=1):
+        if not _HOST.fullmatch(name):
+            raise ValueError(f"item {position} is not a host")
+    return names
+
+
+hosts: Kind[tuple[str, ...]] = Kind(
+    name="list of hosts",
+    allowed='a list of hosts such as "nas.lan", "127.0.0.1:8080" or "[::1]:8080"',
+    read=_read_hosts,
+    plain=list,
+)
 
 
 def _read_chat_id(raw: Json) -> str:

@@ -11,11 +11,12 @@ result that comes in time (``tests/context/test_blocks.py``). Pure.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Final, Literal
 
+from holdfast.context.tokens import Scales, TokenEstimator
 from holdfast.types import Image, Message, Part, Text, ToolResult, View, ViewItem
 
 __all__ = [
@@ -23,6 +24,7 @@ __all__ = [
     "Block",
     "Category",
     "Group",
+    "PricedBlocks",
     "blocks_of",
     "category_of",
     "group_blocks",
@@ -93,6 +95,45 @@ def blocks_of(
     )
 
 
+class PricedBlocks:
+    """The blocks of a view that grows: what ``blocks_of`` gives, each message weighed once."""
+
+    __slots__ = ("_known", "_scales")
+
+    def __init__(self) -> None:
+        self._scales = Scales()
+        self._known: tuple[object, float, dict[int, Block]] = (None, 0.0, {})
+
+    @property
+    def weighed(self) -> int:
+        """How many messages had to be weighed so far."""
+        return self._scales.weighed
+
+    def of(self, view: View, estimator: TokenEstimator) -> tuple[Block, ...]:
+        """The view with its prices."""
+        scale, factor, known = self._known
+        if scale is not estimator.scale or factor != estimator.factor:
+            known = {}
+        found = [known.get(id(item)) for item in view.items]
+        if None in found or len(found) != len(known):
+            found = [*self._priced(view.items, found, estimator)]
+            # A block holds its item: as long as it is kept, no other item has its place.
+            known = {id(block.item): block for block in found if block is not None}
+        self._known = (estimator.scale, estimator.factor, known)
+        return tuple(block for block in found if block is not None)
+
+    def _priced(
+        self, items: Sequence[ViewItem], found: Sequence[Block | None], estimator: TokenEstimator
+    ) -> Iterator[Block]:
+        weights = self._scales.weigh((item.message for item in items), estimator)
+        for item, block, weight in zip(items, found, weights, strict=True):
+            if block is not None:
+                yield block
+            else:
+                tokens = estimator.tokens_of(weight)
+                yield Block(item=item, tokens=tokens, images=weight.images)
+
+
 def _images(parts: Iterable[Part]) -> Iterable[Image]:
     for part in parts:
         if isinstance(part, Image):
@@ -150,10 +191,14 @@ def result_text(message: Message) -> str:
 
 def category_of(block: Block) -> Category:
     """What a block counts as. Tokens of its images are counted apart."""
-    if is_system(block.message):
+    item = block.item
+    if item.message.role in SYSTEM_ROLES:
         return "system"
-    if block.item.kind == "summary":
+    if item.kind == "summary":
         return "summary"
-    if block.item.kind == "recall":
+    if item.kind == "recall":
         return "memory"
-    return "tool_results" if block.message.tool_results else "messages"
+    for part in item.message.parts:  # asked of every message of every request
+        if isinstance(part, ToolResult):
+            return "tool_results"
+    return "messages"

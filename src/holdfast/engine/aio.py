@@ -13,6 +13,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Itera
 from concurrent.futures import ThreadPoolExecutor
 from datetime import date, datetime
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, Unpack
@@ -20,7 +21,8 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, Unpack
 from holdfast.config import Settings
 from holdfast.disk import PROCESS
 from holdfast.engine.facade import Engine, open_engine
-from holdfast.engine.session import Expanded, Session
+from holdfast.engine.rooms import MemoryMode, Models, Phase
+from holdfast.engine.session import Expanded, Session, Vars
 from holdfast.engine.status import Check, Status
 from holdfast.events import Event, Listener
 from holdfast.ports import Clock, Ids, Model
@@ -29,12 +31,18 @@ from holdfast.sessions.transcript import Verification
 from holdfast.types import ChatType, Entry, Json, Message, View
 
 if TYPE_CHECKING:
+    from holdfast.context.flush import NoFlush
     from holdfast.engine.backup import BackupMade
     from holdfast.engine.erase import Forgotten
     from holdfast.engine.exporting import ExportFormat
+    from holdfast.engine.flush.saving import FlushDone
     from holdfast.engine.remembering import Passage, Remembered
+    from holdfast.engine.spending import Spent
     from holdfast.engine.tools import ToolFormat
     from holdfast.engine.turn import About, Explanation, Prepared
+    from holdfast.engine.turn.asking import Described
+    from holdfast.engine.turn.running import Step
+    from holdfast.engine.turn.talking import Incoming
     from holdfast.memory.facts import Conflict
     from holdfast.memory.workspace import Operation, Undone
     from holdfast.search.request import SearchResult
@@ -65,6 +73,7 @@ class aopen_engine:
         chat_type: ChatType = "direct",
         memberships: Iterable[str] = (),
         background: bool = True,
+        models: Models | None = None,
         config: Mapping[str, Json] | None = None,
         clock: Clock | None = None,
         ids: Ids | None = None,
@@ -78,6 +87,7 @@ class aopen_engine:
             chat_type=chat_type,
             memberships=memberships,
             background=background,
+            models=models,
             config=config,
             clock=clock,
             ids=ids,
@@ -139,7 +149,7 @@ class Awaited:
 
 
 class AsyncSession:
-    """One conversation; see ``Session``. ``goal`` and ``vars`` are in what ``state()`` returns."""
+    """One conversation; see ``Session``. To set a variable without waiting: ``set_vars``."""
 
     def __init__(self, session: Session, threads: _Threads) -> None:
         self._session = session
@@ -176,11 +186,59 @@ class AsyncSession:
     async def originals(self, ids: Iterable[str]) -> dict[str, Message]:
         return await self._threads.run(self._session.originals, ids)
 
-    async def prepare(self, **about: Unpack[About]) -> Prepared:
-        return await self._threads.run(self._session.prepare, **about)
+    @property
+    def goal(self) -> str | None:
+        return self._session.goal
 
-    async def compact(self, **about: Unpack[About]) -> Prepared:
-        return await self._threads.run(self._session.compact, **about)
+    @property
+    def vars(self) -> Vars:
+        return self._session.vars
+
+    @property
+    def memory_mode(self) -> MemoryMode:
+        return self._session.memory_mode
+
+    @property
+    def phase(self) -> Phase:
+        return self._session.phase
+
+    @property
+    def is_incognito(self) -> bool:
+        return self._session.is_incognito
+
+    async def prepare(self, *messages: Incoming, **about: Unpack[About]) -> Prepared:
+        return await self._threads.run(self._session.prepare, *messages, **about)
+
+    async def commit(self, reply: object) -> str:
+        return await self._threads.run(self._session.commit, reply)
+
+    async def recover(self, error: object) -> Prepared | None:
+        return await self._threads.run(self._session.recover, error)
+
+    def run(
+        self,
+        *messages: Incoming,
+        functions: Mapping[str, Callable[..., object]] | None = None,
+        **about: Unpack[About],
+    ) -> AsyncIterator[Step]:
+        running = import_module("holdfast.engine.turn.running")
+        given = self._session.run_with(functions, about)
+        steps: AsyncIterator[Step] = running.run_async(self._session, messages, **given)
+        return steps
+
+    def run_with(
+        self, functions: Mapping[str, Callable[..., object]] | None, about: About
+    ) -> dict[str, Any]:
+        return self._session.run_with(functions, about)
+
+    async def call_tool(self, name: str, arguments: Mapping[str, Json] | str) -> Json:
+        return await self._threads.run(self._session.call_tool, name, arguments)
+
+    async def flush(self, reason: str = "manual") -> FlushDone | NoFlush:
+        return await self._threads.run(self._session.flush, reason)
+
+    async def compact(self, focus: str | None = None, **about: Unpack[About]) -> Prepared:
+        return await self._threads.run(self._session.compact, focus, **about)
 
     async def explain_context(self, **about: Unpack[About]) -> Explanation:
         return await self._threads.run(self._session.explain_context, **about)
@@ -204,8 +262,11 @@ class AsyncSession:
             await self._threads.run(self._session.fork, entry_id, name), self._threads
         )
 
-    async def close(self) -> None:
-        await self._threads.run(self._session.close)
+    async def close(self, reason: str = "close") -> None:
+        await self._threads.run(self._session.close, reason)
+
+    async def new(self, name: str | None = None) -> AsyncSession:
+        return AsyncSession(await self._threads.run(self._session.new, name), self._threads)
 
 
 class AsyncEngine:
@@ -257,8 +318,25 @@ class AsyncEngine:
         finally:
             unsubscribe()
 
-    async def session(self, name: str) -> AsyncSession:
-        return AsyncSession(await self._threads.run(self._engine.session, name), self._threads)
+    async def session(
+        self,
+        name: str,
+        *,
+        model: str | Model | None = None,
+        memory: MemoryMode | None = None,
+        incognito: bool = False,
+        **about: Unpack[Described],
+    ) -> AsyncSession:
+        session = await self._threads.run(
+            self._engine.session, name, model=model, memory=memory, incognito=incognito, **about
+        )
+        return AsyncSession(session, self._threads)
+
+    async def upkeep(self) -> list[str]:
+        return await self._threads.run(self._engine.upkeep)
+
+    async def spent(self) -> dict[str, Spent]:
+        return await self._threads.run(self._engine.spent)
 
     async def existing_session(self, name: str) -> AsyncSession:
         session = await self._threads.run(self._engine.existing_session, name)

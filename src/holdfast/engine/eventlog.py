@@ -14,6 +14,7 @@ import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import import_module
+from threading import local
 from typing import Final
 
 from holdfast.disk import Directory, GrowingFile
@@ -33,9 +34,19 @@ class EventLog:
     def __init__(self, home: Directory) -> None:
         self._home = home
         self._is_failing = False
+        self._here = local()
+
+    @contextmanager
+    def silent(self) -> Iterator[None]:
+        """Write nothing of what is told meanwhile in this thread."""
+        self._here.is_silent = True
+        try:
+            yield
+        finally:
+            self._here.is_silent = False
 
     def __call__(self, event: Event) -> None:
-        if not event.is_kept:
+        if not event.is_kept or getattr(self._here, "is_silent", False):
             return
         told = event.to_json()
         if "reason" in told:  # the only field that may quote what somebody else said

@@ -10,22 +10,23 @@ Promise: the lines above are the contract (``tests/engine/test_contract.py``).
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Callable, Iterable, Mapping
 from datetime import date, datetime
 from importlib import import_module
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self, get_args
+from typing import TYPE_CHECKING, Any, Self, Unpack, get_args
 
 from holdfast.config import Settings, default_home, load_settings
 from holdfast.engine.clock import SystemClock, TimeOrderedIds
-from holdfast.engine.rooms import Rooms
-from holdfast.engine.session import Session
+from holdfast.engine.rooms import MemoryMode, Models, Rooms
+from holdfast.engine.session import Session, start_session
 from holdfast.engine.status import Check, Status, examine, measure_status
 from holdfast.errors import PolicyRefused, UsageError, did_you_mean
-from holdfast.events import Listener, SessionDeleted, SessionRenamed, SessionStarted
-from holdfast.ports import Clock, Ids, Model
+from holdfast.events import Listener, SessionDeleted, SessionRenamed
+from holdfast.ports import Clock, Ids, Model, traits_of
 from holdfast.sessions.store import SessionSummary, Tombstone
 from holdfast.types import ChatType, Json, Scope
 
@@ -35,7 +36,9 @@ if TYPE_CHECKING:
     from holdfast.engine.memories import Memories
     from holdfast.engine.remembering import Passage, Remembered
     from holdfast.engine.searching import SearchRoom
+    from holdfast.engine.spending import Spent
     from holdfast.engine.tools import ToolFormat
+    from holdfast.engine.turn.asking import About, Described
     from holdfast.memory.facts import Conflict, Facts
     from holdfast.memory.forgetting.archive import Archive
     from holdfast.memory.tasks import Tasks
@@ -43,6 +46,8 @@ if TYPE_CHECKING:
     from holdfast.search.request import SearchResult
 
 __all__ = ["Engine", "open_engine"]
+
+log = logging.getLogger("holdfast.engine")
 
 
 def _loaded(module: str) -> Any:
@@ -59,6 +64,7 @@ def open_engine(
     chat_type: ChatType = "direct",
     memberships: Iterable[str] = (),
     background: bool = True,
+    models: Models | None = None,
     config: Mapping[str, Json] | None = None,
     clock: Clock | None = None,
     ids: Ids | None = None,
@@ -67,9 +73,10 @@ def open_engine(
 
     ``user``, ``chat`` and ``chat_type`` say who is speaking where; they decide which folder
     is read and written. A direct chat may also search the chats named in ``memberships``: those
-    its user belongs to, as the door knows. From the first search on a thread keeps the index
-    up; without ``background`` each search does a little of that itself. ``config`` overrides
-    single settings: ``{"flush.enabled": False}``.
+    its user belongs to, as the door knows. After replies memories are saved in a thread, and
+    from the first search on another keeps the index up; without ``background`` each call does
+    that itself. ``models`` gives the model of a name, such as that in ``flush.model``.
+    ``config`` overrides single settings: ``{"flush.enabled": False}``.
     """
     path = Path(home).expanduser() if home is not None else default_home(os.environ)
     if path.exists() and not path.is_dir():
@@ -87,6 +94,7 @@ def open_engine(
         ids=ids or TimeOrderedIds(),
         memberships=frozenset(memberships),
         background=background,
+        models=models,
     )
     return Engine(rooms)
 
@@ -112,7 +120,11 @@ class Engine:
         self.close()
 
     def close(self) -> None:
-        """Let go of all files. Conversations stay open: they go on next time."""
+        """Finish what is being saved, and let go of all files. Conversations stay open: they go
+        on next time; incognito ones are gone."""
+        for session in list(self._rooms.incognito):
+            session.close()
+        self._rooms.finish_background(seconds=self.settings.flush.total_seconds)
         self._rooms.close_search()
         self._rooms.release_all()
 
@@ -138,18 +150,63 @@ class Engine:
 
     # ── sessions ────────────────────────────────────────────────────────────────────────────
 
-    def session(self, name: str) -> Session:
-        """The session of that name, made if there is none."""
-        scope = self._rooms.scope
-        header = {"agent": scope.agent, "chat_type": scope.chat_type}
-        header |= {key: value for key in ("user", "chat") if (value := getattr(scope, key))}
-        with self._rooms.watching("create", name) as store:
-            transcript, is_new = store.open_or_create(name, header)
-            store.note_use(name)
-        self._rooms.adopt(transcript)
-        entries = transcript.state().entries
-        self._rooms.tell(SessionStarted, session=name, resumed=not is_new, entries=entries)
-        return Session(self._rooms, name)
+    def session(
+        self,
+        name: str,
+        *,
+        model: str | Model | None = None,
+        memory: MemoryMode | None = None,
+        incognito: bool = False,
+        **about: Unpack[Described],
+    ) -> Session:
+        """The session of that name, made if there is none.
+
+        >>> session = engine.session("s1", model="anthropic:claude-sonnet-5", system="Be kind.")
+
+        The window, the format and how tokens are counted come from the model's name; ``about``
+        says more (system text, tools, window …) and holds for every request of the session.
+        ``memory`` restricts what it may do with memory: ``read`` or ``off``. An ``incognito``
+        session leaves nothing behind: no memory, no transcript.
+        """
+        said: About = {**about, "model": _name_of(model)}
+        if model is not None and not isinstance(model, str):
+            said.setdefault("window", traits_of(model).window)
+        own = self._model(model)
+        if incognito:
+            return self._start_incognito(name, said, own, memory)
+        return start_session(self._rooms, name, about=said, model=own, memory=memory)
+
+    def _model(self, model: str | Model | None) -> Model | None:
+        if not isinstance(model, str):
+            return model
+        if self._rooms.models is None:
+            return None
+        try:
+            return self._rooms.models(model)
+        except Exception:  # the border: somebody else's registry; a host may have its own client
+            log.warning("model %s cannot be had: run() will not work", model, exc_info=True)
+            return None
+
+    def _start_incognito(
+        self, name: str, about: About, model: Model | None, memory: MemoryMode | None
+    ) -> Session:
+        if memory not in (None, "off"):
+            raise UsageError(
+                f"An incognito session has no memory, so it cannot have memory={memory!r}.",
+                hint="Leave memory out, or use memory='read' without incognito.",
+            )
+        session: Session = _loaded("incognito").start(self._rooms, name, about=about, model=model)
+        return session
+
+    def upkeep(self) -> list[str]:
+        """Do now what is done while nobody speaks: save what conversations at rest hold, compact
+        those that are large and were not for long. What was done, in words."""
+        done: list[str] = _loaded("upkeep").keep_up(self._rooms)
+        return done
+
+    def spent(self) -> dict[str, Spent]:
+        """What models cost that the engine asked by itself, by day."""
+        return self._rooms.spending.by_day()
 
     def existing_session(self, name: str) -> Session:
         """The session of that name; NotFound, with what became of it, if there is none."""
@@ -332,7 +389,9 @@ class Engine:
         ``session`` is the conversation it comes from: what the memory stands on there decides
         how far it is trusted.
         """
-        asked_in = session if session is None or isinstance(session, str) else session.name
+        if isinstance(session, Session):
+            return session.call_tool(name, arguments)  # in its own rooms: it may be incognito
+        asked_in = session
         with self._rooms.watching("tool", asked_in or "memory"):
             return _loaded("tools").call_tool(self._rooms, name, arguments, session=asked_in)
 
@@ -357,3 +416,7 @@ class Engine:
             self._rooms.home, Path(file), clock=self._rooms.clock
         )
         return made
+
+
+def _name_of(model: str | Model | None) -> str | None:
+    return model if model is None or isinstance(model, str) else model.name

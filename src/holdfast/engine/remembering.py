@@ -8,18 +8,18 @@ and told, never put in its place in silence.
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import date, datetime
 from typing import Final, Literal
 
-from holdfast.engine.admission import admitted
+from holdfast.engine.admission import admitted, disclosed
 from holdfast.engine.driving import drive
 from holdfast.engine.memories import Memories
 from holdfast.engine.rooms import Rooms
 from holdfast.errors import HoldfastError, NotFound, UsageError, did_you_mean
 from holdfast.events import MemoryConflict, MemoryWritten
-from holdfast.fencing import without_fenced
+from holdfast.fencing import unconfirmed_in, without_fenced
 from holdfast.markdown import split_lines
 from holdfast.memory.facts import Conflict, Judged
 from holdfast.memory.facts.pairs import asked
@@ -119,9 +119,12 @@ class Passage:
     text: str
     lines: int | None = None
     """How many lines the whole file has."""
+    trust: str = ""
+    """Whose word an entry is; the lines of a file have one each."""
 
     def to_json(self) -> dict[str, Json]:
-        return asdict(self)
+        shown = asdict(self)
+        return shown if self.trust else {k: v for k, v in shown.items() if k != "trust"}
 
 
 # ── writing ─────────────────────────────────────────────────────────────────────────────────
@@ -277,31 +280,34 @@ def moment(name: str, value: Json) -> date | datetime | None:
 def said_in(rooms: Rooms, session: str | None) -> list[Said]:
     """What the conversation holds that a memory could stand on, the newest last.
 
-    Whole, whatever the view shows of it; what was recalled from memory is nobody's word.
+    Whole, whatever the view shows of it; what was recalled from memory is nobody's word, unless
+    a tool said it: then it still is the tool's.
     """
     if session is None:
         return []
     said: list[Said] = []
     room = _READ
     for entry in reversed(rooms.transcript(session).entries(last=_HEARD)):
-        heard = _heard(rooms, session, entry)
-        if heard is None or (heard.role != "user" and room <= 0):
-            continue
-        room -= len(heard.text)
-        said.append(heard)
+        for heard in _heard(rooms, session, entry):
+            if heard.role == "user" or room > 0:
+                room -= len(heard.text)
+                said.append(heard)
     return said[::-1]
 
 
-def _heard(rooms: Rooms, session: str, entry: Entry) -> Said | None:
-    if entry.type != "message":
-        return None
+def _heard(rooms: Rooms, session: str, entry: Entry) -> Iterator[Said]:
+    """Who says what in an entry; the last first."""
+    if entry.type not in ("message", "recall"):
+        return
     message = message_of(rooms.store.whole(entry, strict=False))
-    text = without_fenced(message.text) if message is not None else ""
-    if message is None or not text:
-        return None
-    is_tool = message.role == "tool" or bool(message.tool_results)
+    if message is None:
+        return
     source = str(Citation(source=session, entry=entry.id))
-    return Said(role="tool" if is_tool else message.role, text=text, source=source)
+    if quoted := unconfirmed_in(message.text):
+        yield Said(role="tool", text="\n".join(quoted), source=source)
+    if entry.type == "message" and (text := without_fenced(message.text)):
+        is_tool = message.role == "tool" or bool(message.tool_results)
+        yield Said(role="tool" if is_tool else message.role, text=text, source=source)
 
 
 def trusted(text: str, said: Sequence[Said]) -> Trust:
@@ -418,8 +424,13 @@ def _entry(rooms: Rooms, cited: Citation) -> Passage:
         entry = rooms.search.sources.entry(f"chats/{chat}/sessions/{session}", cited.entry or "")
     else:
         transcript = rooms.transcript(cited.source)
-        entry = rooms.store.whole(transcript.find(cited.entry or ""))
+        entry = rooms.store.whole(disclosed(transcript, cited.entry or ""))
     message = message_of(entry)
     if message is None:
         raise NotFound(f"{cited} is no message.", hint=f"holdfast sessions show {cited.source}")
-    return Passage(citation=str(cited), text=message.text)
+    is_tool = message.role == "tool" or bool(message.tool_results)
+    trust = "tool" if is_tool or entry.type == "recall" else _WORD_OF.get(message.role, "agent")
+    return Passage(citation=str(cited), text=message.text, trust=trust)
+
+
+_WORD_OF: Final = {"user": "user", "assistant": "agent"}

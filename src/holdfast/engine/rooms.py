@@ -7,22 +7,26 @@ to and once when it is over (``tests/engine/test_events.py``).
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import logging
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import date, tzinfo
 from importlib import import_module
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Literal
 from zoneinfo import ZoneInfo
 
 from holdfast.config import Settings, day_of
 from holdfast.context.accounting import ingest_cap
 from holdfast.disk import PROCESS, SYSTEM, Directory, System
+from holdfast.engine.background import Background
 from holdfast.engine.eventlog import EventLog
+from holdfast.engine.spending import Spending
 from holdfast.errors import Locked, PolicyRefused, StorageError
 from holdfast.events import Event, EventBus, StorageDegraded
-from holdfast.ports import Clock, Ids
+from holdfast.ports import Clock, Ids, Model
 from holdfast.scope import check_name, folder, place_of
 from holdfast.sessions.store import Store
 from holdfast.sessions.transcript import Transcript
@@ -31,9 +35,23 @@ from holdfast.types import Scope
 if TYPE_CHECKING:
     from holdfast.context.tokens import Calibration, TokenEstimator
     from holdfast.engine.memories import Memories
+    from holdfast.engine.notify import Notices
     from holdfast.engine.searching import SearchRoom
+    from holdfast.engine.session import Session
+    from holdfast.engine.turn.asking import Ask
+    from holdfast.engine.upkeep import Upkeep
 
-__all__ = ["Rooms"]
+__all__ = ["MemoryMode", "Models", "Phase", "Rooms"]
+
+log = logging.getLogger("holdfast.engine")
+
+Models = Callable[[str], Model]
+"""Gives the model of a name such as ``anthropic:claude-…``."""
+
+MemoryMode = Literal["read-write", "read", "off"]
+_MODES: Final[tuple[MemoryMode, ...]] = ("off", "read", "read-write")
+
+Phase = Literal["ACTIVE", "FLUSHING", "COMPACTING"]
 
 OPEN_TRANSCRIPTS: Final = 64
 """Each holds a file handle; a process usually gets 1024."""
@@ -52,13 +70,17 @@ class Rooms:
         ids: Ids,
         memberships: frozenset[str] = frozenset(),
         background: bool = True,
+        models: Models | None = None,
         system: System = SYSTEM,
     ) -> None:
         check_name(scope.agent)
         self.home_path = home
         self.scope = scope
         self.memberships = memberships
-        self.background = background
+        self.has_background = background
+        self.is_scratch = False
+        """Whether these rooms are gone when their one session ends: nobody outside hears of it."""
+        self.models = models
         self.settings = settings
         self.clock = clock
         self.events = EventBus()
@@ -66,11 +88,21 @@ class Rooms:
         self._system = system
         self.failing: set[str] = set()
         self.pressure: dict[str, str] = {}
+        self.windows: dict[str, int] = {}
+        """What models were seen to read at most: a provider said that it was too much."""
+        self.wishes: dict[str, str] = {}
+        """Sessions that are to be compacted by their next request, and what to keep in mind."""
+        self.warned: dict[tuple[str, str], str] = {}
+        """In which cycle of a session the user was told something last."""
+        self.due: set[str] = set()
+        """Sessions whose flush is due as soon as their reply is given."""
+        self._phases: dict[str, list[Phase]] = {}
         self._estimators: dict[str, TokenEstimator] = {}
         self._calibrations: dict[str | None, Calibration] = {}
         self._reports: dict[str, str] = {}
         self._open()
-        self.events.subscribe(EventLog(self.home))
+        self.event_log = EventLog(self.home)
+        self.events.subscribe(self.event_log)
 
     def _open(self) -> None:
         self._lock = Lock()
@@ -89,6 +121,14 @@ class Rooms:
         )
         self._memory: Memories | None = None
         self._search: SearchRoom | None = None
+        self._notices: Notices | None = None
+        self._upkeep: Upkeep | None = None
+        self.talks: dict[str, Callable[[], Ask]] = {}
+        """The conversations that are being led here, and what would be asked next in each."""
+        self.incognito: list[Session] = []
+        """Conversations of which nothing is written down, not even that there was one."""
+        self.background = Background(is_on=self.has_background)
+        self.spending = Spending(self)
         self._owner: str | None = None
         self._generation = PROCESS.generation  # last: until here other threads must wait
 
@@ -147,6 +187,10 @@ class Rooms:
     def release(self, name: str) -> None:
         """Save the session's counters and let go of its file."""
         self._mine()
+        for kept in (self.talks, self.pressure, self.wishes, self._phases):
+            kept.pop(name, None)
+        self.due.discard(name)
+        self.warned = {key: value for key, value in self.warned.items() if key[0] != name}
         with self._lock:
             transcript = self._transcripts.pop(name, None)
         if transcript is not None:
@@ -178,11 +222,79 @@ class Rooms:
                     self._search = searching.SearchRoom(self)
         return self._search
 
+    @property
+    def is_searching(self) -> bool:
+        """Whether somebody has searched here already."""
+        return self._search is not None
+
     def close_search(self) -> None:
         """Let go of the index, if it was opened."""
         room, self._search = self._search, None
         if room is not None and self._generation == PROCESS.generation:
             room.close()
+
+    @property
+    def notices(self) -> Notices:
+        """What tells the user outside of the conversation, opened by the first notice."""
+        self._mine()
+        if self._notices is None:
+            notify = import_module("holdfast.engine.notify")
+            with self._lock:
+                if self._notices is None:
+                    self._notices = notify.Notices(
+                        self.settings.notices,
+                        clock=self.clock,
+                        tell=self.events.emit,
+                        language=self.settings.memory.language,
+                    )
+        return self._notices
+
+    def finish_background(self, *, seconds: float) -> None:
+        """Wait for what is being done after replies, but only so long, and say what was not."""
+        if self._generation != PROCESS.generation:
+            return
+        deadline = time.monotonic() + seconds
+        if self._upkeep is not None:
+            self._upkeep.close()
+        if not self.background.close(seconds=seconds):
+            log.warning("not all background work was done in %.0f s; a lease runs out", seconds)
+        if self._notices is not None:
+            self._notices.close(max(1.0, deadline - time.monotonic()))
+
+    def look_after(self, session: str, ask: Callable[[], Ask]) -> None:
+        """Let upkeep know of a conversation; its thread begins with the first."""
+        self.talks[session] = ask
+        if self.has_background and self._upkeep is None:
+            upkeep = import_module("holdfast.engine.upkeep")
+            with self._lock:
+                if self._upkeep is None:
+                    self._upkeep = upkeep.Upkeep(self)
+
+    # ── one session ─────────────────────────────────────────────────────────────────────────
+
+    def memory_mode(self, session: str | None) -> MemoryMode:
+        """What a session may do with memory: no more than the settings allow."""
+        allowed: MemoryMode = self.settings.memory.mode
+        if session is None:
+            return allowed
+        stored = self.transcript(session).state().memory_mode
+        wanted: MemoryMode = next((each for each in _MODES if each == stored), "read-write")
+        return min(allowed, wanted, key=_MODES.index)
+
+    @contextmanager
+    def in_phase(self, session: str, phase: Phase) -> Iterator[None]:
+        """Let everybody see what is being done to a session."""
+        stack = self._phases.setdefault(session, [])
+        stack.append(phase)
+        try:
+            yield
+        finally:
+            stack.remove(phase)
+
+    def phase(self, session: str) -> Phase:
+        """What this process is doing to a session now."""
+        stack = self._phases.get(session)
+        return stack[-1] if stack else "ACTIVE"
 
     def readable_memory(self) -> Memories:
         """The same, for whoever asks from outside: if memory is switched off, nobody gets it."""

@@ -10,28 +10,35 @@ appended (``tests/engine/test_contract.py``).
 from __future__ import annotations
 
 import json
-import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, MutableMapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass
+from functools import partial
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Unpack, cast
+from itertools import count
+from typing import TYPE_CHECKING, Any, Protocol, Unpack, cast, get_args
 
-from holdfast.engine.rooms import Rooms
-from holdfast.errors import HoldfastError, InvalidMessage, NotFound, StorageError
+from holdfast.engine.rooms import MemoryMode, Phase, Rooms
+from holdfast.errors import InvalidMessage, NotFound, StorageError, UsageError, did_you_mean
 from holdfast.events import SessionClosed, SessionStarted
 from holdfast.formats import parse_message, plain_json
+from holdfast.ports import Model
+from holdfast.sessions.private import OFF
 from holdfast.sessions.shapes import message_of, problem_with
+from holdfast.sessions.state import State
 from holdfast.sessions.transcript import Draft, Transcript, Verification
 from holdfast.types import Entry, Json, Message, View
 
 if TYPE_CHECKING:
+    from holdfast.context.flush import NoFlush
     from holdfast.engine.exporting import ExportFormat
+    from holdfast.engine.flush.saving import FlushDone
     from holdfast.engine.turn import About, Explanation, Prepared
+    from holdfast.engine.turn.exchange import Exchange
+    from holdfast.engine.turn.running import Step
+    from holdfast.engine.turn.talking import Incoming
 
-__all__ = ["Expanded", "Session"]
-
-log = logging.getLogger("holdfast.engine")
+__all__ = ["Expanded", "Session", "Vars", "start_session"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,17 +60,63 @@ def _turn() -> Any:
     return import_module("holdfast.engine.turn")
 
 
-def _uses_tools(entry: Entry) -> bool:
-    parts = entry.data.get("parts", ()) if entry.type == "message" else ()
-    return any(part.get("type") == "tool_call" for part in parts)
+class Incognito(Protocol):
+    """What becomes of a conversation that leaves nothing behind."""
+
+    def end(self) -> None: ...
+
+    def follow(self, name: str) -> Session: ...
+
+
+class Vars(MutableMapping[str, Json]):
+    """The variables of a conversation; what is set is on disk when that returns."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    def _held(self) -> Mapping[str, Json]:
+        return self._session._transcript.state().vars
+
+    def __getitem__(self, name: str) -> Json:
+        return self._held()[name]
+
+    def __setitem__(self, name: str, value: Json) -> None:
+        self._session.set_vars({name: value})
+
+    def __delitem__(self, name: str) -> None:
+        if name not in self._held():
+            raise KeyError(name)
+        self._session.set_vars({}, unset=[name])
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._held())
+
+    def __len__(self) -> int:
+        return len(self._held())
+
+    def __repr__(self) -> str:
+        return repr(dict(self._held()))
 
 
 class Session:
     """One conversation. Safe to use from several threads."""
 
-    def __init__(self, rooms: Rooms, name: str) -> None:
+    def __init__(
+        self,
+        rooms: Rooms,
+        name: str,
+        *,
+        about: About | None = None,
+        model: Model | None = None,
+        incognito: Incognito | None = None,
+    ) -> None:
         self._rooms = rooms
         self.name = name
+        self._incognito = incognito
+        self._about = about
+        self._model = model
+        self._exchanging: Exchange | None = None
+        self._is_gone = False
 
     def __repr__(self) -> str:
         return f"<Session {self.name!r} of agent {self._rooms.scope.agent!r}>"
@@ -71,6 +124,19 @@ class Session:
     @property
     def _transcript(self) -> Transcript:
         return self._rooms.transcript(self.name)
+
+    @property
+    def is_incognito(self) -> bool:
+        """Whether nothing of this conversation is kept."""
+        return self._incognito is not None
+
+    @property
+    def _exchange(self) -> Exchange:
+        if self._exchanging is None:
+            exchange = import_module("holdfast.engine.turn.exchange")
+            opened = exchange.Opened(about=self._about or {}, model=self._model)
+            self._exchanging = exchange.Exchange(self._rooms, self.name, opened)
+        return self._exchanging
 
     # ── writing ─────────────────────────────────────────────────────────────────────────────
 
@@ -103,10 +169,25 @@ class Session:
         plain = plain_json(data)
         if (problem := problem_with(type, plain)) is not None:
             raise InvalidMessage(f"This is no {type} entry: {problem}.")
+        draft = Draft(type=type, data=plain)
         with self._rooms.watching("append", self.name):
-            if type == "marker" and plain.get("kind") == "reset":
-                _turn().save_view(self._rooms, self._transcript, "reset")
-            return self._transcript.append([Draft(type=type, data=plain)])[0].id
+            if type == "compaction" or (type == "marker" and plain.get("kind") == "reset"):
+                entry: str = _turn().append_saved(self._rooms, self._transcript, draft)
+                return entry
+            if type == "marker" and plain.get("kind") == "memory":
+                return self._switch_memory(plain)
+            return self._transcript.append([draft])[0].id
+
+    def _switch_memory(self, marker: dict[str, Json]) -> str:
+        """The marker says what held before it. What was said while memory was off is covered in
+        the same write as the marker that ends it, so nobody reads it for memory afterwards."""
+        with self._transcript.exclusive():
+            before = self._transcript.state().memory_mode or "read-write"
+            drafts = [Draft(type="marker", data={**marker, "before": before})]
+            if before == OFF != marker["mode"]:
+                saving = import_module("holdfast.engine.flush.saving")
+                drafts = [*saving.passed_over(self._rooms, self._transcript), *drafts]
+            return self._transcript.append(drafts)[-1].id
 
     def set_goal(self, goal: str | None) -> None:
         """What this conversation is for; durable, shown when it is resumed."""
@@ -120,11 +201,32 @@ class Session:
 
     @property
     def goal(self) -> str | None:
+        """What this conversation is for; setting it is durable."""
         return self._transcript.state().goal
 
+    @goal.setter
+    def goal(self, goal: str | None) -> None:
+        self.set_goal(goal)
+
     @property
-    def vars(self) -> dict[str, Json]:
-        return dict(self._transcript.state().vars)
+    def vars(self) -> Vars:
+        """The variables of the conversation: ``session.vars["city"] = "Oslo"`` is durable."""
+        return Vars(self)
+
+    @property
+    def memory_mode(self) -> MemoryMode:
+        """What this conversation may do with memory: ``read-write``, ``read`` or ``off``."""
+        return self._rooms.memory_mode(self.name)
+
+    @property
+    def phase(self) -> Phase:
+        """``ACTIVE``, ``FLUSHING`` or ``COMPACTING``: what is being done to it now, by this
+        process or, as far as its transcript says, by another."""
+        mine = self._rooms.phase(self.name)
+        if mine == "ACTIVE" and self._transcript.state().memory_flushing:
+            saving = import_module("holdfast.engine.flush.saving")
+            return "FLUSHING" if saving.is_held(self._rooms, self._transcript) else "ACTIVE"
+        return mine
 
     def state(self) -> dict[str, Json]:
         """The counters of the conversation, computed from its entries."""
@@ -162,51 +264,97 @@ class Session:
 
     # ── the next request ────────────────────────────────────────────────────────────────────
 
-    def prepare(self, **about: Unpack[About]) -> Prepared:
+    def prepare(self, *messages: Incoming, **about: Unpack[About]) -> Prepared:
         """The next request, valid and small enough: what must leave is saved first.
 
-        >>> request = session.prepare(system="Be kind.", tools=tools, window=32_000)
-        >>> client.chat.completions.create(model="…", messages=request.messages)
+        >>> request = session.prepare("Book the flight")
+        >>> client.messages.create(**request.anthropic())
 
-        What may be said about the request is listed at ``About``.
+        ``messages`` are what is new: a text of the user, messages, results of tools, several of
+        them, or nothing (to look again inside a loop). They are on disk before anything else is
+        done. What may be said about the request is listed at ``About``; it holds for this call,
+        what the session was opened with for all.
 
         Raises:
             IrreducibleContext: what may not be shortened does not fit; names it.
         """
         with self._rooms.watching("prepare", self.name):
-            turn = _turn()
-            self._keep_tasks()  # before anything leaves the view
-            return cast(
-                "Prepared", turn.ensure_fit(self._rooms, self._transcript, turn.Ask(**about))
+            return self._exchange.prepare(messages, about)
+
+    def commit(self, reply: object) -> str:
+        """Take the model's answer: what the client returned, object or dict, or a message.
+
+        The id of its entry, which is on disk when this returns. The provider's count of tokens
+        is read from it; saving ahead of time begins now, in the background.
+        """
+        return self._exchange.commit(reply)
+
+    def recover(self, error: object) -> Prepared | None:
+        """A smaller request after the provider said that the last one does not fit.
+
+        >>> try:
+        ...     reply = client.messages.create(**request.anthropic())
+        ... except anthropic.APIStatusError as error:
+        ...     if (request := session.recover(error)) is None:
+        ...         raise
+
+        None if the error is about something else. At most three times in a turn.
+        """
+        with self._rooms.watching("recover", self.name):
+            return self._exchange.recover(error)
+
+    def run(
+        self,
+        *messages: Incoming,
+        functions: Mapping[str, Callable[..., object]] | None = None,
+        **about: Unpack[About],
+    ) -> Iterator[Step]:
+        """Let the session's own model answer, and call what it asks for among ``functions``.
+
+        >>> for step in session.run("What is on my list?"):
+        ...     print(step.text, end="")
+
+        Steps are told as they happen: pieces of the answer, calls of tools and their results,
+        the end. The memory tools need not be given.
+        """
+        running = import_module("holdfast.engine.turn.running")
+        steps: Iterator[Step] = running.run(self, messages, **self.run_with(functions, about))
+        return steps
+
+    def run_with(
+        self, functions: Mapping[str, Callable[..., object]] | None, about: About
+    ) -> dict[str, Any]:
+        """What ``run`` gives to the tool loop; for those who drive it themselves."""
+        return {
+            "functions": functions or {},
+            "about": {**(self._about or {}), **about},
+            "model": self._model,
+            "tell": partial(self._rooms.tell, session=self.name),
+        }
+
+    def call_tool(self, name: str, arguments: Mapping[str, Json] | str) -> Json:
+        """The answer to a model's call of one of ``engine.tools()`` in this conversation."""
+        with self._rooms.watching("tool", self.name):
+            return import_module("holdfast.engine.tools").call_tool(
+                self._rooms, name, arguments, session=self.name
             )
 
-    def compact(self, **about: Unpack[About]) -> Prepared:
-        """Compact now, whatever the marks say; what leaves is saved first."""
+    def flush(self, reason: str = "manual") -> FlushDone | NoFlush:
+        """Save to memory what the conversation holds and no record covers yet."""
+        with self._rooms.watching("flush", self.name):
+            return self._exchange.flush(reason)
+
+    def compact(self, focus: str | None = None, **about: Unpack[About]) -> Prepared:
+        """Compact now, whatever the marks say; what leaves is saved first.
+
+        ``focus`` says what to keep in mind.
+        """
         with self._rooms.watching("compact", self.name):
-            turn = _turn()
-            self._keep_tasks()
-            ask = turn.Ask(**about)
-            return cast("Prepared", turn.ensure_fit(self._rooms, self._transcript, ask, now=True))
+            return self._exchange.compact(focus, about)
 
     def explain_context(self, **about: Unpack[About]) -> Explanation:
         """The marks, what is used, and what the next ``prepare`` would do; nothing is done."""
-        turn = _turn()
-        return cast("Explanation", turn.explain(self._rooms, self._transcript, turn.Ask(**about)))
-
-    def _keep_tasks(self, *, final: bool = False) -> None:
-        """Bring the task records up to what was said. A record is never worth a reply."""
-        rooms = self._rooms
-        if rooms.settings.memory.mode != "read-write":
-            return
-        window = self._transcript.window()
-        entries = (*window.earlier, *window.tail)
-        if not (any(map(_uses_tools, entries)) or rooms.base.identify("tasks")):
-            return  # nothing to record; the memory rooms need not be loaded
-        try:
-            keep = import_module("holdfast.engine.tasking").keep_tasks
-            keep(rooms.memory.tasks, self.name, entries, final=final)
-        except HoldfastError as error:
-            log.warning("session %s: task records not kept: %s", self.name, error.message)
+        return self._exchange.explain(about)
 
     def verify(self) -> Verification:
         """What a check of every byte finds."""
@@ -245,12 +393,88 @@ class Session:
         )
         return fork
 
-    def close(self) -> None:
-        """Say that the conversation has ended. A later message opens it again."""
+    def close(self, reason: str = "close") -> None:
+        """Save what was said, and say that the conversation has ended. A later message opens it
+        again; an incognito conversation is gone."""
+        if self._is_gone:
+            return
+        self._exchange.end(reason)
         self.append_entry("marker", {"kind": "closed"})
-        self._keep_tasks(final=True)
         if self._rooms.settings.transcripts.redact == "at_close":
             import_module("holdfast.engine.erase.secrets").redact_session(self._rooms, self.name)
         entries = self._transcript.state().entries
         self._rooms.release(self.name)
         self._rooms.tell(SessionClosed, session=self.name, entries=entries)
+        if self._incognito is not None:
+            self._is_gone = True
+            self._incognito.end()
+
+    def new(self, name: str | None = None) -> Session:
+        """Save, close, and begin the next conversation with what is known: ``/new``.
+
+        Without a name it gets this one's with the next number.
+        """
+        name = name or next_name(self.name, self._rooms.store.names())
+        wanted = self._transcript.state().memory_mode
+        self.close("new")
+        if self._incognito is not None:
+            return self._incognito.follow(name)
+        return start_session(
+            self._rooms,
+            name,
+            about=self._about,
+            model=self._model,
+            memory=cast("MemoryMode | None", wanted),
+        )
+
+
+def next_name(name: str, taken: Collection[str]) -> str:
+    """``talk`` → ``talk-2`` → ``talk-3``: the first that is free."""
+    stem, dash, number = name.rpartition("-")
+    if not (dash and number.isdecimal()):
+        stem, number = name, "1"
+    return next(found for n in count(int(number) + 1) if (found := f"{stem}-{n}") not in taken)
+
+
+def start_session(
+    rooms: Rooms,
+    name: str,
+    *,
+    about: About | None = None,
+    model: Model | None = None,
+    memory: MemoryMode | None = None,
+    incognito: Incognito | None = None,
+) -> Session:
+    """The session of that name, made if there is none."""
+    if memory is not None and memory not in get_args(MemoryMode):
+        near = did_you_mean(memory, get_args(MemoryMode))
+        raise UsageError(f"There is no memory mode {memory!r}.", hint=near)
+    scope = rooms.scope
+    header = {"agent": scope.agent, "chat_type": scope.chat_type}
+    header |= {key: value for key in ("user", "chat") if (value := getattr(scope, key))}
+    with rooms.watching("create", name) as store:
+        transcript, is_new = store.open_or_create(name, header)
+        store.note_use(name)
+    rooms.adopt(transcript)
+    session = Session(rooms, name, about=about, model=model, incognito=incognito)
+    _note_model(session, transcript.state(), about or {})
+    if memory is not None:
+        _restrict(rooms, session, memory)
+    entries = transcript.state().entries
+    rooms.tell(SessionStarted, session=name, resumed=not is_new, entries=entries)
+    return session
+
+
+def _note_model(session: Session, state: State, about: About) -> None:
+    """Write down whom the conversation is with, if that is new: whoever looks at it later, from
+    another program, sees the same marks."""
+    name, window = about.get("model"), about.get("window")
+    if (name or window) and (name, window) != (state.model, state.window):
+        session.append_entry("marker", {"kind": "model", "name": name, "window": window})
+
+
+def _restrict(rooms: Rooms, session: Session, memory: MemoryMode) -> None:
+    """Write down what the conversation may do with memory, if that is new."""
+    known = rooms.transcript(session.name).state().memory_mode or "read-write"
+    if known != memory:
+        session.append_entry("marker", {"kind": "memory", "mode": memory})

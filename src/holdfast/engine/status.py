@@ -46,6 +46,9 @@ class Status:
     """Memory lines that hold now."""
     tasks: int
     open_tasks: int
+    memory_mode: str = "read-write"
+    """What the settings allow; a session may be opened with less."""
+    has_index: bool = False
 
     def to_json(self) -> dict[str, Json]:
         return asdict(self)
@@ -74,7 +77,14 @@ def measure_status(rooms: Rooms) -> Status:
         memories=len(rooms.memory.facts.list()) if is_on else 0,
         tasks=len(tasks),
         open_tasks=sum(task.is_open for task in tasks),
+        memory_mode=rooms.settings.memory.mode,
+        has_index=_has_index(rooms),
     )
+
+
+def _has_index(rooms: Rooms) -> bool:
+    """Whether a search has made one. Looking for it makes none."""
+    return rooms.home.path.joinpath("agents", rooms.scope.agent, ".index").is_dir()
 
 
 def _memory_files(base: Path) -> Iterator[Path]:
@@ -262,7 +272,7 @@ def _memory(rooms: Rooms) -> Check:
 
 def _search(rooms: Rooms) -> Check:
     """Only what is there is looked at: a check-up builds no index."""
-    if not rooms.home.path.joinpath("agents", rooms.scope.agent, ".index").is_dir():
+    if not _has_index(rooms):
         return Check(name="search", result="ok", text="no index yet; the first search makes one")
     try:
         found = rooms.search.status()

@@ -16,13 +16,13 @@ import binascii
 import copy
 import logging
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import sha256
 from typing import Final
 
-from holdfast.disk import Directory
+from holdfast.disk import Directory, Seen
 from holdfast.errors import NotFound, StorageError
 from holdfast.sessions.shapes import references
 from holdfast.text import shorten
@@ -102,6 +102,10 @@ class Artifacts:
     def raw(self, name: str) -> bytes | None:
         """The bytes of a file in the folder, whatever its name says of them."""
         return self._folder.read(name)
+
+    def glances(self, artifact_ids: Sequence[str]) -> Mapping[str, Seen]:
+        """Which file each of the payloads is now, as far as there is one; nothing is read."""
+        return self._folder.glances(filter(_ID.fullmatch, artifact_ids))
 
     def total_bytes(self) -> int:
         found = (self._folder.stat(name) for name in self._folder.names())

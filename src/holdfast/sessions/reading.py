@@ -9,16 +9,39 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeVar, cast
 
 from holdfast.sessions.records import Damage, Record, scan
 from holdfast.sessions.state import State
 from holdfast.sessions.view import needed_before
 from holdfast.types import Entry
 
-__all__ = ["Continued", "Mark", "Reading", "Window"]
+__all__ = ["Continued", "Kept", "Mark", "Reading", "Window"]
+
+T = TypeVar("T")
 
 _BLOCK: Final = 1 << 20
+
+
+class Kept:
+    """What others have worked out from a window, kept as long as the window itself.
+
+    A window is read anew after a compaction or a reset, when the file is another one (an erasure
+    puts one in its place), after a failure, and when the transcript was closed: so nothing in
+    here outlives the bytes it was made of.
+    """
+
+    __slots__ = ("_things",)
+
+    def __init__(self) -> None:
+        self._things: dict[type, object] = {}
+
+    def get(self, kind: type[T]) -> T:
+        """The one thing of that kind; made when it is first asked for."""
+        found = self._things.get(kind)
+        if found is None:
+            found = self._things.setdefault(kind, kind())
+        return cast("T", found)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,6 +51,7 @@ class Window:
     compaction: Entry | None = None
     earlier: tuple[Entry, ...] = ()
     tail: list[Entry] = field(default_factory=list)
+    kept: Kept = field(default_factory=Kept, compare=False, repr=False)
 
 
 class Mark(NamedTuple):
@@ -46,6 +70,8 @@ class Continued:
     entries: list[Entry]
     mark: Mark | None
     from_start: bool
+    memory_mode: str | None = None
+    """What the conversation may do with memory behind the last of them."""
 
 
 class Reading:
@@ -100,7 +126,7 @@ class Reading:
             return each if is_it and isinstance(each, Record) else None
         return None
 
-    def continued(self, inode: int, mark: Mark | None) -> Continued:
+    def continued(self, inode: int, mark: Mark | None, state: State) -> Continued:
         """What was appended behind the mark; everything, if the file is not what it was."""
         holds = (
             mark is not None
@@ -115,7 +141,9 @@ class Reading:
         elif not holds:
             mark = None
         entries = sorted((record.entry() for record in records), key=lambda entry: entry.seq)
-        return Continued(entries=entries, mark=mark, from_start=not holds)
+        return Continued(
+            entries=entries, mark=mark, from_start=not holds, memory_mode=state.memory_mode
+        )
 
     def window(self, state: State) -> Window:
         """What the view shows now. Remembers in ``state`` where earlier entries stand."""

@@ -116,6 +116,15 @@ def _marker(data: Mapping[str, Json]) -> str | None:
                 return "'set' must be an object"
             unset = data.get("unset", [])
             return None if _is_list_of_strings(unset) else "'unset' must be a list of names"
+        case "restored" | "memory" as kind:
+            name = "text" if kind == "restored" else "mode"
+            return None if isinstance(data.get(name), str) else f"{name!r} must be a string"
+        case "overflow":
+            return None if isinstance(data.get("limit"), int) else "'limit' must be a number"
+        case "model":
+            if not isinstance(data.get("name"), str | None):
+                return "'name' must be a string"
+            return None if isinstance(data.get("window"), int | None) else "'window' is no number"
         case str():
             return _shows_a_message(data)
         case _:

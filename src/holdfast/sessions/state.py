@@ -21,7 +21,7 @@ __all__ = ["SCHEMA", "State"]
 
 log = logging.getLogger("holdfast.sessions")
 
-SCHEMA = 1
+SCHEMA = 2
 
 _TOLD_BY_ENVELOPE = frozenset({"message", "prune", "recall"})
 """Types that change no counter by their data: their JSON need not be parsed."""
@@ -55,6 +55,16 @@ class State:
     goal: str | None = None
     vars: Mapping[str, Json] = field(default_factory=dict)
     closed: bool = False
+    memory_mode: str | None = None
+    """What the conversation may do with memory, if it was restricted."""
+    restored: str | None = None
+    """What the conversation began with, out of memory."""
+    observed_window: int | None = None
+    """What a model was seen to read at most, and which."""
+    observed_model: str | None = None
+    model: str | None = None
+    """The model of the conversation, and what it can read, as the host last said."""
+    window: int | None = None
     forked_from: Mapping[str, Json] | None = None
     reset_offset: int | None = None
     """Where the last marker stands that emptied the view."""
@@ -72,8 +82,11 @@ class State:
         text, _, checksum = saved.partition(b"\n")
         if checksum != b"%08x\n" % zlib.crc32(text):
             return None
-        stored = json.loads(text)
-        return cls(**stored) if stored.get("schema") == SCHEMA else None
+        try:
+            stored = json.loads(text)
+            return cls(**stored) if stored.get("schema") == SCHEMA else None
+        except TypeError:
+            return None  # fields of another version, whatever its number
 
     def advance(self, record: Record) -> None:
         """Take one more record into account."""
@@ -141,3 +154,12 @@ class State:
                 self.forked_from = {"session": data.get("session"), "entry": data.get("entry")}
             case "reset":
                 self.reset_offset = record.offset
+                self.cycle = record.id
+            case "memory":
+                self.memory_mode = data.get("mode")
+            case "restored":
+                self.restored = data.get("text")
+            case "overflow":
+                self.observed_window, self.observed_model = data.get("limit"), data.get("model")
+            case "model":
+                self.model, self.window = data.get("name"), data.get("window")

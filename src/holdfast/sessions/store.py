@@ -9,9 +9,9 @@ store's, the artifacts', the session's.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from time import time_ns
 from typing import Final, Literal
 
@@ -35,9 +35,11 @@ from holdfast.sessions.artifacts import (
     set_aside,
 )
 from holdfast.sessions.quarantine import Quarantine
+from holdfast.sessions.reading import Kept
+from holdfast.sessions.shapes import references
 from holdfast.sessions.state import State
 from holdfast.sessions.transcript import Draft, Transcript, Verification
-from holdfast.sessions.view import compute_view
+from holdfast.sessions.view import GrowingView
 from holdfast.types import Entry, Json, Message, View
 
 __all__ = ["Look", "SessionSummary", "Store", "Tombstone"]
@@ -86,6 +88,8 @@ class Look:
     view: View
     entries: tuple[Entry, ...]
     compaction: Entry | None
+    kept: Kept = field(default_factory=Kept, compare=False, repr=False)
+    """What was worked out from looks like this one, for whoever looks next."""
 
     @property
     def last_seq(self) -> int:
@@ -181,9 +185,20 @@ class Store:
 
     # ── reading and writing one ─────────────────────────────────────────────────────────────
 
-    def append(self, transcript: Transcript, messages: Sequence[Message]) -> list[Entry]:
-        """Append messages; their large payloads become artifacts first."""
+    def append(
+        self,
+        transcript: Transcript,
+        messages: Sequence[Message],
+        *,
+        usage: Mapping[str, Json] | None = None,
+    ) -> list[Entry]:
+        """Append messages; their large payloads become artifacts first.
+
+        ``usage`` is what the provider counted for the last of them; it is kept with it.
+        """
         stored = [message.to_json() for message in messages]
+        if usage:
+            stored[-1]["usage"] = dict(usage)
         large = [find_large(each, cap_chars=self._cap_chars) for each in stored]
         if not any(large):
             return transcript.append([Draft(type="message", data=each) for each in stored])
@@ -202,14 +217,21 @@ class Store:
     def look(self, transcript: Transcript) -> Look:
         """What the model sees, with the entries it is computed from."""
         window = transcript.window()
-        view = compute_view(
-            [self._shown(entry) for entry in window.tail],
+        view = window.kept.get(GrowingView).view(
+            window.tail,
             compaction=window.compaction,
-            earlier=[self._shown(entry) for entry in window.earlier],
+            earlier=window.earlier,
+            put_back=self._shown,
+            stamp=self._stamp,
         )
-        in_tail = {entry.id for entry in window.tail}
+        in_tail = {entry.id for entry in window.tail} if window.earlier else ()
         earlier = [entry for entry in window.earlier if entry.id not in in_tail]
-        return Look(view=view, entries=(*earlier, *window.tail), compaction=window.compaction)
+        return Look(
+            view=view,
+            entries=(*earlier, *window.tail),
+            compaction=window.compaction,
+            kept=window.kept,
+        )
 
     def whole(self, entry: Entry, *, strict: bool = True) -> Entry:
         """The entry as it was appended, with every payload in place (a note, if not ``strict``)."""
@@ -220,6 +242,11 @@ class Store:
         if "artifacts" not in entry.data:
             return entry
         return replace(entry, data=inline(entry.data, self.artifacts, whole=False))
+
+    def _stamp(self, entry: Entry) -> Json:
+        """Changes when a payload that is shown whole goes, comes back or becomes another."""
+        shown = [each["sha256"] for each in references(entry.data) if not each["short"]]
+        return self.artifacts.glances(shown)
 
     def verify(self, transcript: Transcript) -> Verification:
         """Check every byte of the transcript, and that its artifacts are what they were."""

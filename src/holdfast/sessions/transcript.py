@@ -18,7 +18,7 @@ import logging
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from threading import RLock, get_ident
 from typing import Final, TypeVar
@@ -125,7 +125,7 @@ class Transcript:
 
     def read_on(self, mark: Mark | None) -> Continued:
         """What was appended since somebody read as far as ``mark``; reads no more than that."""
-        return self._read(lambda reading: reading.continued(self._inode, mark))
+        return self._read(lambda reading: reading.continued(self._inode, mark, self._state))
 
     def find(self, entry_id: str) -> Entry:
         """The entry of that id; the newest are found first."""
@@ -140,8 +140,7 @@ class Transcript:
                 self._window = reading.window(self._state)
                 if self._state.earlier_offsets != known:
                     self._saved_end = -1  # worth saving: the next to open need not search
-            found = self._window
-            return Window(compaction=found.compaction, earlier=found.earlier, tail=list(found.tail))
+            return replace(self._window, tail=list(self._window.tail))
 
         return self._read(read)
 
@@ -299,6 +298,7 @@ class Transcript:
                     self._save_state()
                 self._file.close()
                 self._file = None
+            self._window = None  # read again by the next; nothing of a session stays in memory
 
     def _is_worth_saving(self) -> bool:
         # Not what others wrote and may yet take back.

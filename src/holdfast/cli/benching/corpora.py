@@ -20,8 +20,19 @@ from pathlib import Path
 from typing import IO, Any, Final, Literal, cast
 
 from holdfast.errors import NotFound, UsageError
+from holdfast.types import Json
 
-__all__ = ["Corpus", "Query", "Turn", "Unit", "corpus_of", "items", "malformed", "text_field"]
+__all__ = [
+    "Corpus",
+    "Query",
+    "Turn",
+    "Unit",
+    "as_message",
+    "corpus_of",
+    "items",
+    "malformed",
+    "text_field",
+]
 
 Unit = Literal["turn", "session"]
 
@@ -42,6 +53,13 @@ class Turn:
     text: str
     at: datetime | None = None
     """None: the file does not say."""
+
+
+def as_message(turn: Turn) -> dict[str, Json]:
+    """As an importer of chats makes it: people have names, and only a role is a role."""
+    if turn.speaker in ("user", "assistant"):
+        return {"role": turn.speaker, "content": turn.text}
+    return {"role": "user", "name": turn.speaker, "content": turn.text}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -23,7 +23,16 @@ from itertools import islice
 from pathlib import Path
 from typing import IO, Any, Final, Protocol, cast
 
-from holdfast.cli.benching.corpora import Corpus, Query, Turn, Unit, corpus_of, items, malformed
+from holdfast.cli.benching.corpora import (
+    Corpus,
+    Query,
+    Turn,
+    Unit,
+    as_message,
+    corpus_of,
+    items,
+    malformed,
+)
 from holdfast.cli.benching.longmemeval import is_question, question_of
 from holdfast.cli.benching.metrics import Answered, Hit, scores, timing
 from holdfast.cli.render import json_line, note, table
@@ -196,7 +205,7 @@ class _Bench:
             self.clock.at = at or self.clock.at
             if name not in open_now:
                 open_now[name] = self.engine.session(_session_name(corpus.id, name))
-            ids = open_now[name].append_all(map(_message, turns))
+            ids = open_now[name].append_all(map(as_message, turns))
             self.said |= {id: (corpus.id, turn) for id, turn in zip(ids, turns, strict=True)}
 
     def ask(self, corpus: Corpus, *, dump: Dump | None, ingest_seconds: float) -> Measured:
@@ -243,13 +252,6 @@ class _Bench:
             id = turn.id if corpus.unit == "turn" else turn.session
             ids.append(id if owner == corpus.id else f"{owner}/{id}")
         return tuple(dict.fromkeys(ids))
-
-
-def _message(turn: Turn) -> dict[str, Json]:
-    """As an importer of chats makes it: people have names, and only a role is a role."""
-    if turn.speaker in ("user", "assistant"):
-        return {"role": turn.speaker, "content": turn.text}
-    return {"role": "user", "name": turn.speaker, "content": turn.text}
 
 
 def _session_name(corpus: str, session: str) -> str:

@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from holdfast.context.blocks import Group
-from holdfast.context.compaction.assemble import Names, assemble, message_tokens
+from holdfast.context.compaction.assemble import Names, assemble, line_limit, message_tokens
 from holdfast.context.compaction.facts import Line
+from holdfast.context.compaction.focus import focus_lines, in_focus
 from holdfast.context.compaction.shapes import (
     Audit,
     Compacted,
@@ -41,6 +42,11 @@ def finish(
     """The compaction with its figures; ``kept`` is what is kept of what the plan drops."""
     chosen = {group.first.entry for group in kept}
     dropped = [group for group in plan.dropped if group.first.entry not in chosen]
+    if plan.focus:
+        about = focus_lines(dropped, plan.focus, limit=line_limit(plan))
+        told = {line.text for line in about}
+        rest = [line for line in lines if line.text not in told]
+        lines = [*about, *in_focus(rest, plan.focus)]
     parts = assemble(plan, lines, dropped=dropped, history=history, names=names, price=price)
     tokens = message_tokens(parts, price)
     after = plan.staying + tokens + sum(group.tokens for group in kept)

@@ -36,10 +36,12 @@ from holdfast.context.compaction.shapes import (
 )
 from holdfast.context.compaction.tasks import find_tasks, user_text
 from holdfast.context.compaction.wording import Language, language_of, lead, pins_text
+from holdfast.text import one_line
 from holdfast.types import Message
 
 __all__ = ["plan_compaction", "summary_room"]
 
+_FOCUS_CHARS: Final = 300
 _KEPT_SHARE: Final = 0.5  # of the room for whole groups, when a strategy chooses some of them
 _MUCH_UNUSED: Final = 0.15  # of the target
 _MOST_SKIPPED: Final = 8  # groups too large to be kept, before the search for smaller ones ends
@@ -77,6 +79,7 @@ def plan_compaction(
     previous: Previous | None = None,
     passes: Sequence[Pass] = (),
     max_messages: int = 0,
+    focus: str = "",
     judge: Judge | None = None,
 ) -> CompactionPlan | NoCompaction:
     """What a compaction of this view would do, or why there is none to do.
@@ -84,7 +87,7 @@ def plan_compaction(
     ``fixed`` are the tokens of a request outside the view (system text, tool schemas), ``pins``
     the texts of the configuration, ``tasks`` recorded tasks, ``previous`` the compaction that
     made this view, ``passes`` the earlier compactions for the breaker. With ``max_messages``
-    the tail holds at most half as many messages.
+    the tail holds at most half as many messages. ``focus`` is what the user wants kept in mind.
     """
     new_tokens = previous.new_tokens if previous is not None else 0
     if reason != "manual" and (futile := no_progress(passes, new_tokens=new_tokens)):
@@ -126,6 +129,7 @@ def plan_compaction(
         tokens_before=situation.before,
         expected_after=0,
         why="",
+        focus=one_line(focus, _FOCUS_CHARS),
     )
     return _with_summary(plan, situation)
 

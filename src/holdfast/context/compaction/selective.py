@@ -20,6 +20,7 @@ from holdfast.context.compaction.assemble import (
 )
 from holdfast.context.compaction.facts import history_of, lines_of_task
 from holdfast.context.compaction.finish import finish
+from holdfast.context.compaction.focus import share_of
 from holdfast.context.compaction.shapes import (
     Compacted,
     CompactionPlan,
@@ -45,7 +46,8 @@ def selective(
 ) -> Compacted:
     """The view with the important groups and a short note for the rest."""
     room = plan.target - plan.staying - plan.summary_cap - plan.pins_cost
-    kept = choose_groups(plan.dropped, room, judge, most=plan.max_messages // 4 or None)
+    most = plan.max_messages // 4 or None
+    kept = choose_groups(plan.dropped, room, judge, most=most, focus=plan.focus)
     chosen = {group.first.entry for group in kept}
     dropped = [group for group in plan.dropped if group.first.entry not in chosen]
     earlier = plan.previous.history if plan.previous is not None else History()
@@ -68,11 +70,16 @@ def selective(
 
 
 def choose_groups(
-    groups: Sequence[Group], room: int, judge: Judge, *, most: int | None = None
+    groups: Sequence[Group],
+    room: int,
+    judge: Judge,
+    *,
+    most: int | None = None,
+    focus: str = "",
 ) -> tuple[Group, ...]:
     """The groups worth their tokens, in order: the best ones, for as long as there is room.
 
-    With ``most`` they are no more messages than that.
+    With ``most`` they are no more messages than that; what is about the ``focus`` comes first.
     """
     if room <= 0:
         return ()
@@ -84,6 +91,7 @@ def choose_groups(
             continue
         text = "\n".join(block.message.text for block in group.blocks)
         score = max(judge.importance(block.message).score for block in group.blocks)
+        score += share_of(focus, text)
         if text in texts:
             score -= 0.5
         texts.add(text)

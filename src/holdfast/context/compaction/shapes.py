@@ -140,7 +140,11 @@ class Previous:
         """What the data of a compaction entry says; one of an older version says less."""
         return cls(
             entry=entry,
-            parts=tuple(_part_of(part) for part in data.get("summary", ())),
+            parts=tuple(
+                _part_of(part)
+                for part in data.get("summary", ())
+                if part.get("kind") != "receipt"  # each compaction has its own
+            ),
             first_kept=data.get("first_kept"),
             kept=tuple(data.get("kept", ())),
             front=tuple(data.get("front", ())),
@@ -231,6 +235,7 @@ class CompactionPlan:
     tokens_before: int
     expected_after: int
     why: str
+    focus: str = ""  # what the user asked to keep in mind
 
     @property
     def cut_title(self) -> str:

@@ -12,7 +12,15 @@ from typing import Final, Literal
 
 from holdfast.context.compaction.shapes import Kind
 
-__all__ = ["Language", "body_of", "labelled", "language_of", "lead", "pins_text"]
+__all__ = [
+    "Language",
+    "body_of",
+    "labelled",
+    "language_of",
+    "lead",
+    "pins_text",
+    "receipt_text",
+]
 
 Language = Literal["en", "zh"]
 
@@ -91,6 +99,16 @@ def pins_text(texts: Sequence[str], language: Language) -> str:
         "Always valid (from the configuration):" if language == "en" else "始终有效（来自配置）："
     )
     return "\n".join([heading, *texts])
+
+
+def receipt_text(saved: Mapping[str, int], language: Language) -> str:
+    """Where what left the view was saved, and how to read it."""
+    files = sorted(saved.items())
+    if language == "zh":
+        named = "、".join(f"{path}（{lines} 条）" for path, lines in files)
+        return f"[已保存到记忆：{named}。可用 memory_search 查找，用 memory_get 阅读。]"
+    named = ", ".join(f"{path} ({lines} line{'s' * (lines != 1)})" for path, lines in files)
+    return f"[Saved to memory: {named}. Find it with memory_search, read it with memory_get.]"
 
 
 def language_of(texts: Iterable[str]) -> Language:

@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 from datetime import date, timedelta
 from typing import Final
 
+from holdfast.context.extract.bearers import Bearers
 from holdfast.context.extract.heard import Turn
 from holdfast.context.extract.packing import Piece
 from holdfast.context.extract.scoring import KEEP, bonuses
@@ -34,10 +35,13 @@ _RELATION: Final = (
 _NAMED: Final = re.compile(
     rf"(?P<name>[\u3400-\u9fffA-Za-z·]{{1,12}})是我的?(?P<who>{_RELATION})[，,]?(?P<value>.*)"
 )
-_MINE: Final = re.compile(rf"我(?:的|家的?)?(?P<who>{_RELATION})的?(?P<value>.+)")
-_CALLED: Final = re.compile(
-    r"(?:的?名字)?(?:是)?叫(?:做)?(?P<name>[\u3400-\u9fff·]{2,4}|[A-Z]\w+)$"
+_MINE: Final = re.compile(
+    rf"我(?:的|家的?|那个|那位|这个|有个|有位|的?一个|的?一位)?(?P<who>{_RELATION})的?(?P<value>.+)"
 )
+_CALLED: Final = re.compile(
+    r"(?:[他她])?(?:的?(?:名字|全名|大名))?(?:就?是|名)?叫?(?:做|作)?(?P<name>[\u3400-\u9fff·]{2,4}|[A-Z]\w+)$"
+)
+_SAYS_NAME: Final = re.compile(r"叫|名")
 _EVENT: Final = re.compile(
     r"我(?:将要?|要|会|打算|准备|报名)(?:去)?参加(?:的)?(?P<who>[^，,。]{2,30})(?:[，,]它的?(?P<value>.+))?"
 )
@@ -46,7 +50,7 @@ _THING: Final = re.compile(
 )
 
 _OPENING: Final = re.compile(
-    r"^(?:我(?![们国校司方军俩辈等])(?:觉得|感觉|认为|发现)?|其(?![他它实次余中])|它(?!们)的?"
+    r"^(?:我(?![们国校司方军俩辈等])(?:的|觉得|感觉|认为|发现)?|其(?![他它实次余中])|它(?!们)的?"
     r"|哎呀?|嗯|哦|对了|说起来|那个|就是|而且|然后)[，, ]*"
 )
 _FILLER: Final = re.compile(
@@ -60,8 +64,25 @@ _IS: Final = re.compile(
 _SAYS_ITSELF: Final = re.compile(
     r"^(?:年龄|岁数|规模|时间|邮箱地址|邮箱|学历|教育背景|性格)(?:是|为)"
 )
+_IS_ONE: Final = re.compile(r"^[他她](?!们)(?:是(?:一?[个名位])?|的)?|^是(?!不)(?:一?[个名位])?")
+_SHORTER: Final = (
+    (re.compile(r"(?<=身高|生日|年龄)(?:就|只|才|都|大概)?(?:是在|[是有在为才就])?(?=0?\d)"), ""),
+    (re.compile(r"^(?:都|已经|现在|刚)(?=\d{1,3}岁)"), ""),
+    (re.compile(r"^过(?=生日)"), ""),
+    (re.compile(r"联系电话|电话号码?|电话(?=是)"), "电话"),
+    (re.compile(r"手机号码"), "手机号"),
+    (re.compile(r"^(?:他们|她们)?(?=单位|公司)"), ""),
+    (re.compile(r"(?<=^单位)[叫是]|(?<=^工作地)[在是]"), ""),
+    (re.compile(r"^学历高，[他她]?是个?"), ""),
+    (re.compile(r"^特(?=喜欢|爱)"), ""),
+)
 _CLAUSE: Final = re.compile(r"[，,；;。！!？?\n]+")
 _TURN_OF_MIND: Final = re.compile(r"^(?:就是|但是?|不过|如果|要是|只是|可惜|因为|所以)")
+_HOLLOW: Final = re.compile(
+    r"^(?:不过|但是?)?(?:总的|总体|整体)(?:来说|而言)?$|不太?完美|美中不足"
+    r"|有(?:一?点|个)小?(?:问题|遗憾|缺点|不足)|不太?满意的?$"
+)
+_SCANT: Final = 10
 _LONG: Final = 46
 _WIDEST: Final = 110
 
@@ -95,6 +116,7 @@ class _Said:
     """A value, of whom it is said, and where."""
 
     who: str
+    called: str  # the word it was said with
     value: str
     turn: Turn
     order: int
@@ -112,15 +134,47 @@ def chinese_pieces(turns: Sequence[Turn], *, open_from: int = 0) -> list[Piece]:
     answered = any(turn.role != "user" for turn in turns)  # else these are notes: packed densely
     pieces: list[Piece] = []
     seen: dict[tuple[str, frozenset[str], bool], list[tuple[int, frozenset[str]]]] = {}
+    bearers = Bearers()
+    named: list[_Said] = []
     for turn in turns:
         for said in _said(turn, known, is_open=turn.place >= open_from):
+            if said.who != turn.speaker and _only_names(said):
+                named.append(said)  # the line of its bearer says it already
+                continue
             alike = seen.setdefault((said.who, *_decisive(said.value)), [])
             same = _same(said.value, alike)
             if same is None:
                 alike.append((len(pieces), _pairs(said.value)))
-                pieces.append(_piece(said, topical=answered))
+                pieces.append(
+                    _piece(said, topical=answered, bearer=bearers.of(said.who, said.value))
+                )
             elif turn.entry not in pieces[same].sources:
                 pieces[same] = _said_again(pieces[same], said)
+    return _with_names(pieces, named, topical=answered)
+
+
+def _only_names(said: _Said) -> bool:
+    """Whether a value is nothing but the name that its subject is called by."""
+    name = _name_in(said.value)
+    return bool(name) and not said.must and said.who.endswith(name)
+
+
+def _with_names(pieces: list[Piece], named: Sequence[_Said], *, topical: bool) -> list[Piece]:
+    """The pieces, where a name was told cited by the best of its bearer; alone it is one."""
+    best: dict[str, int] = {}
+    for place, piece in enumerate(pieces):
+        if piece.entity not in best or piece.worth > pieces[best[piece.entity]].worth:
+            best[piece.entity] = place
+    for said in named:
+        bearer = best.get(said.who)
+        if bearer is None and said.who == said.called:
+            continue  # "刘宇轩的名字是刘宇轩"
+        if bearer is None:
+            best[said.who] = len(pieces)
+            pieces.append(_piece(said, topical=topical))
+        elif said.turn.entry not in pieces[bearer].sources:
+            sources = (*pieces[bearer].sources, said.turn.entry)
+            pieces[bearer] = replace(pieces[bearer], sources=sources)
     return pieces
 
 
@@ -133,11 +187,15 @@ def _said_again(piece: Piece, said: _Said) -> Piece:
     )
 
 
-def _piece(said: _Said, *, topical: bool) -> Piece:
+def _piece(said: _Said, *, topical: bool, bearer: int = 0) -> Piece:
     turn = said.turn
+    topic: frozenset[str] | None = frozenset((f"{said.who}#{bearer}",))
+    if said.who == turn.speaker:
+        # What is said of somebody belongs together; what a speaker says on his own does not.
+        topic = _topic(said.value) if topical else None
     return Piece(
         text=said.value,
-        entity=said.who,
+        entity=said.called if bearer else said.who,  # the name is that of the first
         kind=said.kind,
         trust="user" if turn.role == "user" else "agent",
         worth=said.worth,
@@ -146,8 +204,7 @@ def _piece(said: _Said, *, topical: bool) -> Piece:
         order=said.order,
         at=turn.at,
         must=said.must,
-        # What is said of somebody belongs together; what a speaker says on his own does not.
-        topic=_topic(said.value) if topical and said.who == turn.speaker else None,
+        topic=topic,
     )
 
 
@@ -184,23 +241,32 @@ def _names_of(turns: Sequence[Turn]) -> dict[str, str]:
 def _introduced(sentence: str) -> tuple[str, str]:
     if found := _NAMED.match(sentence):
         return found["who"], found["name"]
-    if (found := _MINE.match(sentence)) and (called := _CALLED.fullmatch(found["value"])):
-        return found["who"], called["name"]
+    if (found := _MINE.match(sentence)) and (name := _name_in(found["value"])):
+        return found["who"], name
     return "", ""
 
 
+def _name_in(value: str) -> str:
+    """The name, where a value says nothing but how somebody is called."""
+    called = _CALLED.fullmatch(value) if _SAYS_NAME.search(value[:8]) else None
+    return called["name"] if called else ""
+
+
 def _whom(sentence: str, turn: Turn, known: dict[str, str]) -> tuple[str, str]:
-    """The subject of a sentence and what is said of it."""
+    """The word for the subject of a sentence, and what is said of it."""
     if turn.role != "user":
         return turn.speaker, sentence
     if found := _NAMED.match(sentence):
-        return known.get(found["name"], found["name"]), found["value"] or f"我的{found['who']}"
+        return found["name"], found["value"] or f"我的{found['who']}"
     if found := _MINE.match(sentence):
-        return known.get(found["who"], found["who"]), found["value"]
+        return found["who"], found["value"]
     if found := _EVENT.match(sentence):
         return found["who"], found["value"] or "将参加"
     if found := _THING.match(sentence):
-        return known.get(found["who"], found["who"]), found["value"]
+        return found["who"], found["value"]
+    for length in (4, 3, 2):  # "刘宇轩在上海工作", once somebody of that name is known
+        if sentence[:length] in known and len(sentence) >= length + 3:
+            return sentence[:length], sentence[length:].lstrip("的，,")
     return turn.speaker, sentence
 
 
@@ -215,13 +281,17 @@ def _said(turn: Turn, known: dict[str, str], *, is_open: bool) -> list[_Said]:
         if turn.in_run and not bonus:
             continue
         must = bonus >= KEEP
-        who, said = _whom(sentence, turn, known)
+        called, said = _whom(sentence, turn, known)
+        who = known.get(called, called)
         value = _as_said(sentence) if must else _shorter(said, turn.at.date())
+        if who != turn.speaker and not must:
+            value = _IS_ONE.sub("", value)
         worth = _worth(sentence + ending, turn, is_open=is_open) + min(0.6, bonus / 5)
         if value and len(value) <= _WIDEST and (must or worth > 0):
             found.append(
                 _Said(
                     who=turn.speaker if must else who,
+                    called=turn.speaker if must else called,
                     value=value,
                     turn=turn,
                     order=order,
@@ -263,6 +333,8 @@ def _shorter(said: str, today: date) -> str:
     said = _SAYS_ITSELF.sub("", said, count=1) if _SAYS_ITSELF.match(said) else said
     said = _IS.sub(lambda found: found["what"], said, count=1)
     said = _FILLER.sub("", said)
+    for longer, shorter in _SHORTER:
+        said = longer.sub(shorter, said)
     return _dated(said, today).strip(" 　，,；;、。")
 
 
@@ -271,12 +343,25 @@ def _first_clauses(said: str) -> str:
     clauses = [clause for part in _CLAUSE.split(said) if (clause := part.strip())]
     if not clauses:
         return ""
-    turning = next((c for c in clauses[1:] if len(c) > 5 and _TURN_OF_MIND.match(c)), "")
-    kept = clauses[0] if not turning else f"{clauses[0]}，{turning}"
+    first = clauses[0]
+    if len(clauses) > 1 and (len(first) < _SCANT or first.endswith("之余")):
+        first = f"{first}，{clauses.pop(1)}"
+    place = next(
+        (n for n, c in enumerate(clauses) if n and len(c) > 5 and _TURN_OF_MIND.match(c)), 0
+    )
+    turning = clauses[place] if place else ""
+    if place and _HOLLOW.search(turning) and place + 1 < len(clauses):
+        turning = clauses[place + 1]
+    elif place and len(turning) < _SCANT and place + 1 < len(clauses):
+        turning = f"{turning}，{clauses[place + 1]}"
+    kept = first if not turning else f"{first}，{turning}"
     return kept if len(kept) <= _WIDEST else ""
 
 
-_DAY: Final = re.compile(r"昨天|昨晚|今天|今晚|今早|明天|后天|前天|去年|明年|上个?月|下个?月")
+_DAY: Final = re.compile(
+    r"昨天|昨晚|今天|今晚|今早|明天|后天|前天|去年|明年|上个?月|下个?月"
+    r"|(?:上上?|下下?|这|本)个?(?:周|星期|礼拜)[一二三四五六日天]"
+)
 _OFFSETS: Final = {
     "昨天": -1, "昨晚": -1, "今天": 0, "今晚": 0, "今早": 0, "明天": 1, "后天": 2, "前天": -2,
 }  # fmt: skip
@@ -291,10 +376,24 @@ def _date_of(said: str, today: date) -> str:
         day = today + timedelta(days=_OFFSETS[said])
         part = {"昨晚": "晚上", "今晚": "晚上", "今早": "早上"}.get(said, "")
         return f"{day.year}年{day.month}月{day.day}日{part}"
+    if said[-1] in _WEEKDAYS and said[0] in "上下这本":
+        return _weekday(said, today)
     if said in ("去年", "明年"):
         return f"{today.year + (1 if said == '明年' else -1)}年"
     month = today.month - 1 + (1 if said.startswith("下") else -1)
     return f"{today.year + month // 12}年{month % 12 + 1}月"
+
+
+_WEEKDAYS: Final = "一二三四五六日天"
+
+
+def _weekday(said: str, today: date) -> str:
+    """The day of a week counted from this one, which begins on Monday."""
+    weeks = said.count("下") - said.count("上")
+    place = min(_WEEKDAYS.index(said[-1]), 6)
+    day = today + timedelta(days=7 * weeks + place - today.weekday())
+    year = f"{day.year}年" if day.year != today.year else ""
+    return f"{year}{day.month}月{day.day}日"
 
 
 # ── how much ────────────────────────────────────────────────────────────────────────────────
@@ -317,6 +416,8 @@ def _worth(said: str, turn: Turn, *, is_open: bool) -> float:
         worth -= 0.6
     if len(said) < 5:
         worth -= 0.3
+    if "规模" in said:
+        worth *= 0.8  # says little alone
     if turn.role != "user":
         worth -= 0.2
     return worth
@@ -336,6 +437,22 @@ _DENIES: Final = re.compile(r"不(?!错)|没|别|未|无")
 _NUMERALS: Final = str.maketrans("〇零一二两三四五六七八九", "001223456789")
 
 
+_UNITS: Final = (
+    (re.compile(r"厘米|公分|CM"), "cm"),
+    (re.compile(r"(?<=\d)号(?!码|楼|线)"), "日"),
+    (re.compile(r"(?<!\d)0(?=\d[月日])"), ""),
+    (re.compile(r"电话号码?|手机号码?|联系电话|手机"), "电话"),
+    (re.compile(r"(?<=[高日龄话址乡])[有在是才为都](?=\d|[a-z]|[\u3400-\u9fff]{2})"), ""),
+)
+
+
+def _plain(value: str) -> str:
+    """One spelling of units, dates and what they are said with: for comparison only."""
+    for spelt, plainly in _UNITS:
+        value = spelt.sub(plainly, value)
+    return value
+
+
 def _same(value: str, alike: Sequence[tuple[int, frozenset[str]]]) -> int | None:
     """The piece that says the same already, among those with the same subject and figures."""
     mine = _pairs(value)
@@ -347,10 +464,12 @@ def _same(value: str, alike: Sequence[tuple[int, frozenset[str]]]) -> int | None
 
 
 def _pairs(value: str) -> frozenset[str]:
+    value = _plain(value)
     return frozenset(value[n : n + 2] for n in range(max(1, len(value) - 1)))
 
 
 def _decisive(value: str) -> tuple[frozenset[str], bool]:
     """What makes two values different however alike they look: a figure, a denial."""
+    value = _plain(value)
     figures = frozenset(found.translate(_NUMERALS) for found in _FIGURES.findall(value))
     return figures, _DENIES.search(value) is not None

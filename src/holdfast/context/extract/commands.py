@@ -27,6 +27,7 @@ __all__ = [
     "installed",
     "may_test",
     "missing_modules",
+    "runs_scratch",
     "sampled",
     "test_result",
     "test_runner",
@@ -85,9 +86,13 @@ _SCRATCH: Final = re.compile(
     r"(?:^|/)(?:repro\w*|test_(?:fix|issue|bug|simple|final|edge|debug|comprehensive|script)\w*"
     r"|debug\w*|patch\w*|fix\w*|verify\w*|check_\w*|final_\w*|demo\w*|simple_\w*|tmp\w*|temp\w*"
     r"|scratch\w*|run_\w*|analyz\w*|integration_test\w*|edge_\w*)\.\w+$"
-    r"|\.(?:log|patch|diff|orig|bak|txt)$|^/tmp/|site-packages|/dev/",
+    r"|\.(?:log|patch|diff|orig|bak|txt|new|old|copy|backup|fixed\d*)$"
+    r"|^/tmp/|site-packages|/dev/|^/\w+/[\w.-]+$",
     re.IGNORECASE,
 )
+
+
+_ROOT_SCRIPT: Final = re.compile(r"(?:\./)?\w{0,80}test\w{0,80}\.(?:py|js|ts|sh)", re.I)
 
 
 def edited_files(call: ToolCall) -> list[str]:
@@ -102,6 +107,12 @@ def edited_files(call: ToolCall) -> list[str]:
     for edit in _SED.finditer(command):
         found += _PATHS.findall(edit[0])[-1:]
     return [path for path in dict.fromkeys(map(_tidy, found)) if _is_kept(path)]
+
+
+def runs_scratch(command: str) -> bool:
+    """Whether a command runs a script that its run wrote for itself."""
+    paths = _PATHS.findall(command[:2_000])
+    return any(_SCRATCH.search(path) or _ROOT_SCRIPT.fullmatch(path) for path in paths)
 
 
 def _tidy(path: str) -> str:
@@ -119,10 +130,17 @@ class Diffed:
         self.path = path
         self.added = self.removed = 0
         self.places: list[str] = []
+        self.code = ""
 
     def __str__(self) -> str:
         places = f" in {', '.join(self.places[:3])}" if self.places else ""
-        return f"changed{places} (+{self.added} −{self.removed})"
+        # What a change of few lines does is told best by its first line of code.
+        code = f": `{self.code}`" if self.code and self.added <= _SMALL else ""
+        return f"changed{places} (+{self.added} −{self.removed}){code}"
+
+
+_SMALL: Final = 8
+_NO_CODE: Final = re.compile(r"#|//|/\*|\*|import |from |\"\"\"|[^\w\n]{0,8}$|@|else|try|return$")
 
 
 _HUNK: Final = re.compile(r"^@@[^@\n]{0,80}@@ *(?:async )?(?:def|class|func|fn|function) +(\w+)")
@@ -145,19 +163,26 @@ def diffed_files(output: str) -> list[Diffed]:
 def _count(diffed: Diffed, line: str) -> None:
     if (place := _NEW_PLACE.match(line) or _HUNK.match(line)) and place[1] not in diffed.places:
         diffed.places.append(place[1])
+    if line.startswith("+") and not diffed.code and len(line) <= 400:
+        code = " ".join(line[1:].split())
+        diffed.code = code if len(code) <= 90 and "`" not in code and _says(code) else ""
     diffed.added += line.startswith("+")
     diffed.removed += line.startswith("-")
+
+
+def _says(code: str) -> bool:
+    return _NO_CODE.match(code) is None
 
 
 # ── tests and environment ───────────────────────────────────────────────────────────────────
 
 _RUNNERS: Final = re.compile(
     r"(?:python[\d.]* -m )?(?:pytest|unittest|tox|nox)(?=\s|$)[^\n;&|]{0,160}"
-    r"|(?:python[\d.]* )?[\w./-]{0,80}"
+    r"|(?<![\w./-])(?:python[\d.]* )?[\w./-]{0,80}"
     r"(?:runtests\.py|manage\.py test|bin/test|setup\.py test)[^\n;&|]{0,160}"
     r"|(?:npm|yarn|pnpm|bun) (?:run )?test[^\n;&|]{0,120}"
     r"|(?:npx )?(?:jest|vitest|mocha)\b[^\n;&|]{0,120}"
-    r"|(?:go|cargo|mvn|gradle|\./gradlew|dotnet|mix|swift|make) (?:-q )?(?:test|check)\b"
+    r"|(?<!\w)(?:go|cargo|mvn|gradle|\./gradlew|dotnet|mix|swift|make) (?:-q )?(?:test|check)\b"
     r"[^\n;&|]{0,120}"
     r"|(?:ctest|rspec|bundle exec rspec|phpunit)\b[^\n;&|]{0,120}"
 )
@@ -177,20 +202,21 @@ _RESULTS: Final = re.compile(
     r"(?:通过|失败|跳过)[:： ]{0,3}\d{1,9})"
     r"|(\d{1,9} ?[个项条]?(?:测试)?(?:通过|失败)[，,；; ]{1,3}"
     r"\d{1,9} ?[个项条]?(?:测试)?(?:通过|失败))"
-    r"|(No module named '?pytest'?)"
     r"|^(FAILED \([^\n)]{1,80}\))|^(Ran \d+ tests? in [\d.]+s)|^(test result: [^\n]{1,120})"
-    r"|^(Tests: +[^\n]{1,100})|^(ok\s+\S+\s+[\d.]+s)|^(FAIL\s+\S+)|(no tests ran)",
+    r"|^(Tests: +[^\n]{1,100})|^(ok\s+\S+\s+[\d.]+s)|^(FAIL\s+\S+)",
     re.MULTILINE,
 )
 _READS_ONLY: Final = re.compile(
     r"\s{0,9}(?:cd [^\n;&|]{1,200}&&\s{0,4})?"
     r"(?:cat|less|more|head|tail|grep|rg|git|sed|awk|find|ls|echo|curl)\b"
 )
-_PIPE: Final = re.compile(r"\s*(?:2>(?:&1)?|>\s?/dev/null)\s*$")
+_PIPE: Final = re.compile(r"(?:\s{0,4}\d?>{1,2}\s?(?:&\d|/dev/null)?|\s{1,4}\d){1,4}\s*$")
 
 
 def test_runner(command: str) -> tuple[str, str] | None:
     """The test runner that a command starts and how it was started, without pipes."""
+    if _IS_TEST.search(command) is None:
+        return None
     for found in _RUNNERS.finditer(command):
         started = _PIPE.sub("", found[0]).strip()
         if _IS_TEST.search(started) and not _in_heredoc(command, found.start()):
@@ -228,6 +254,9 @@ _INSTALL: Final = re.compile(
     r"\b(?:pip3?|python[\d.]* -m pip|uv pip|npm|yarn|pnpm|apt(?:-get)?|brew|conda|cargo|gem)"
     r" (?:-\w+ )?(?:install|add|i)\b[^\n;&|]{0,120}"
 )
+_QUIETLY: Final = re.compile(
+    r" (?:-q{1,3}|-y|--quiet|--yes|--no-\w[\w-]{0,30}|--progress-bar \w+)\b"
+)
 
 
 def missing_modules(output: str) -> list[str]:
@@ -241,7 +270,9 @@ def missing_modules(output: str) -> list[str]:
 def installed(command: str) -> str:
     """The installation that a command makes; empty if it makes none."""
     found = _INSTALL.search(command)
-    return " ".join(_PIPE.sub("", found[0]).split()) if found else ""
+    if found is None or _in_heredoc(command, found.start()):
+        return ""
+    return " ".join(_QUIETLY.sub("", _PIPE.sub("", found[0])).split())
 
 
 # ── other tools ─────────────────────────────────────────────────────────────────────────────

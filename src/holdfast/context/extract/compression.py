@@ -1,8 +1,9 @@
 """Clauses in fewer words, without a change of meaning.
 
 Dropped are greetings, names called, fillers and the subject that the line's ``@name`` already
-is; days named from the speaker's today become dates. Left alone is everything that was seen to
-break sentences: quantities, "you" in advice, days inside a condition.
+is; days named from the speaker's today become dates. ``terse`` writes as people take notes:
+without articles, without an "it was" in front. Left alone is everything that was seen to break
+sentences: quantities, quotations and titles, "you" in advice, days inside a condition.
 
 Promise: never longer than said (dates apart), linear, and no word is invented except dates and
 the other speaker's name (``tests/context/test_extract_english.py``).
@@ -33,7 +34,8 @@ _GREETING: Final = (
     r"(?:hey|hi|hello|yeah|yep|yes|yup|wow|oh|ah|aww?|haha|lol|thanks|thank you|thx|cool|nice"
     r"|great|awesome|amazing|sure|ok|okay|well|anyway|anyways|by the way|btw|no worries"
     r"|no problem|absolutely|definitely|totally|of course|for sure|congrats|congratulations|true"
-    r"|right|hmm|omg|gosh|man|sounds (?:good|great|fun)|exactly|no way|so|that's (?:great|cool"
+    r"|right|hmm|omg|gosh|man|woohoo|yay|oof|ouch|agreed|indeed|bye|sounds (?:good|great|fun)"
+    r"|exactly|no way|so|that's (?:great|cool"
     r"|awesome|amazing|so cool))"
 )
 _LEAD_WORD: Final = _of(r"(?:and|but|so|plus|also|well|oh|yeah)\s+(?=\w)")
@@ -59,9 +61,11 @@ _YOU: Final = _of(
 )
 
 
-def compress(text: str, *, others: Sequence[str], today: date, own: bool = True) -> str:
+def compress(
+    text: str, *, others: Sequence[str], today: date, own: bool = True, terse: bool = False
+) -> str:
     """The clause in fewer words. ``others`` are the names of who else speaks; ``own`` says that
-    the line is about its speaker, so that "I" and "my" can go."""
+    the line is about its speaker, so that "I" and "my" can go; ``terse`` leaves articles out."""
     text = _EMPHASIS.sub("", _EMOJI.sub("", text.replace("’", "'"))).strip()
     before = text
     text = _without_greeting(text, others)
@@ -71,7 +75,39 @@ def compress(text: str, *, others: Sequence[str], today: date, own: bool = True)
     if own:
         text = _about_speaker(text, others)
     text = _END.sub("", _SPACES.sub(" ", text)).strip()
+    if terse:
+        text = _noted(text)
     return dated(text or _END.sub("", before), today)
+
+
+_POINTING: Final = _of(
+    r"(?:it's been|it's|it is|it was|that's|that is|that was|this is|this was|there's|there is)\s+"
+    r"(?!(?:why|what|how|when|where|who|because|if|one|all|it|me|him|her|us|them)\b)(?=\w)"
+)
+_POINTING_AGAIN: Final = _of(r"(?<=,) (?:it's|it was|it is|that's|you know),? (?=\w)")
+_ARTICLE: Final = re.compile(
+    r"(?:^(?:An?|The)|(?<![\w'’-])(?:an?|the))\s+(?!(?:few|little|lot|bit|couple|while|day|week"
+    r"|month|year|time|hour|minute|night|other|same|more|most|rest|one|ones|only|and|or|is)\b)"
+    r"(?=[a-z0-9])"
+)
+_AND: Final = re.compile(r"(?<=[a-z0-9]) and (?=[a-z0-9])")
+_AFTERTHOUGHT: Final = _of(
+    r"[,\s]+(?:you know|too|though|as well|so much|for sure|lol|haha|thanks|thank you)$"
+)
+_QUOTED: Final = re.compile(r"[\"“”«»`]")
+_FEWEST: Final = 3  # words that must be left
+
+
+def _noted(text: str) -> str:
+    """The clause as a note: what points at something said before, articles and echoes go."""
+    if _QUOTED.search(text):
+        return text  # a title, a message, a command: to the letter
+    if (found := _POINTING.match(text)) and text.count(" ") >= _FEWEST:
+        text = text[found.end() :]
+    text = _POINTING_AGAIN.sub(" ", text)
+    if (found := _AFTERTHOUGHT.search(text)) and text[: found.start()].count(" ") >= _FEWEST:
+        text = text[: found.start()]
+    return _AND.sub(" & ", _ARTICLE.sub("", text))
 
 
 def _without_greeting(text: str, others: Sequence[str]) -> str:

@@ -16,6 +16,7 @@ from holdfast.context.extract.heard import UNNAMED, Turn
 from holdfast.context.extract.packing import Piece
 from holdfast.context.extract.scoring import (
     KEEP,
+    Beside,
     Statistics,
     bonuses,
     is_exact,
@@ -32,7 +33,7 @@ from holdfast.text import cut
 
 __all__ = ["english_pieces"]
 
-_WORTHLESS: Final = -4.0  # below this a clause is a greeting or an empty phrase
+_WORTHLESS: Final = -2.4  # below this a clause is a greeting or an empty phrase
 _LONGEST: Final = 220
 _MOST_CLAUSES: Final = 60  # of one turn
 _UNREAD: Final = 1_000
@@ -90,14 +91,14 @@ def _pieces_of(
     last: bool,
 ) -> list[Piece]:
     found = []
-    bonus_of = _bonus_of(turn, said)
+    bonus_of, beside = _bonus_of(turn, said), Beside.of(said)
     for order, clause in enumerate(said[:_MOST_CLAUSES]):
         if len(clause.text) > _UNREAD:
             continue  # nobody speaks so long without a stop: data
         bonus = bonus_of.get(clause.sentence, 0.0)
         if turn.in_run and not bonus:
             continue
-        weight = score(clause, turn, index, statistics, asked) + bonus
+        weight = score(clause, turn, index, statistics, asked, beside) + bonus
         if last and clause.is_question and turn.role == "user":
             weight += 2.0  # what is still open
         if weight < _WORTHLESS:
@@ -120,12 +121,12 @@ def _piece(
     turn: Turn, clause: Clause, order: int, weight: float, others: Sequence[str], *, must: bool
 ) -> Piece | None:
     own = is_story(clause.text) or turn.role == "user"
-    text = compress(clause.text, others=others, today=turn.at.date(), own=own)
+    text = compress(clause.text, others=others, today=turn.at.date(), own=own, terse=not must)
     if clause.caption:
         text = _CAPTION.sub("photo: ", text)
     if len(text) > _LONGEST and must:
         text = cut(text, _LONGEST - 1) + "…"
-    if not text or len(text) > _LONGEST or not content_words(text):
+    if not text or len(text) > _LONGEST or not (must or _tells(text, others)):
         return None
     return Piece(
         text=text,
@@ -140,6 +141,13 @@ def _piece(
         must=must,
         topic=frozenset(content_words(text)) if turn.speaker in UNNAMED else None,
     )
+
+
+def _tells(text: str, others: Sequence[str]) -> bool:
+    """Whether a clause says more than one word and whom it is said to, or something exact."""
+    called = {word for name in others for word in content_words(name)}
+    told = [word for word in content_words(text) if word not in called]
+    return len(told) > 1 or (bool(told) and is_exact(text))
 
 
 _CAPTION: Final = re.compile(r"^(?:shares? a photo: )?(?:a photo(?:graph)? of )?", re.IGNORECASE)

@@ -17,7 +17,6 @@ from holdfast.context.extract.chinese import chinese_pieces
 from holdfast.context.extract.commands import sampled
 from holdfast.context.extract.english import english_pieces
 from holdfast.context.extract.heard import (
-    Exchange,
     Extraction,
     Heard,
     KeyClause,
@@ -27,17 +26,16 @@ from holdfast.context.extract.heard import (
     open_from,
 )
 from holdfast.context.extract.packing import Line, Packing, Piece, pack
-from holdfast.context.extract.records import ENDED, TESTS, record_pieces
 from holdfast.context.extract.words import content_words
+from holdfast.context.extract.work import work_of
 from holdfast.retain import RetainKind, RetainLine, visible_line
 from holdfast.text import cut, normalise
 from holdfast.types import Message, Text, ToolCall, ToolResult
 
 __all__ = ["extract", "key_clauses"]
 
-_ENGLISH: Final = Packing(width=160, join="; ", thrift=0.85, reach=6)
+_ENGLISH: Final = Packing(width=240, join="; ", thrift=0.75, reach=10)
 _CHINESE: Final = Packing(width=120, join="；", thrift=1.0, reach=1_000_000)
-_RECORDS: Final = 20  # lines of one extraction, whatever the share
 _FLOOR: Final = 400  # characters that even a short conversation may fill
 _WIDEST: Final = 240
 _TEMPLATE: Final = 60  # characters; a shorter sentence said twice was meant twice
@@ -54,6 +52,7 @@ def extract(
     share: float = 0.25,
     language: str | None = None,
     redact: Callable[[str], str] = _as_it_is,
+    beside: Sequence[str] = (),
 ) -> Extraction:
     """The memories of these messages, in the order of the conversation.
 
@@ -61,12 +60,11 @@ def extract(
     long it was. What the user asked to remember, ruled or corrected is written in any case, as
     long as there are lines. ``redact`` sees every text before it is written; what it empties is
     left out. ``language`` ("zh", "en") names unnamed speakers; by default the users' language.
+    ``beside`` is what tools said that is not among the messages.
     """
-    material = _material(heard, language)
+    material = _material(heard, language, beside)
     lines: list[tuple[int, int, RetainLine]] = []
-    records = material.records[
-        : min(_RECORDS, max_lines if not material.spoken else max_lines // 2)
-    ]
+    records = material.records[: max_lines if not material.spoken else max_lines * 3 // 4]
     lines += _written([Line(pieces=[piece]) for piece in records], "; ", redact)
     left = max_lines - len(lines)
     # Chinese pieces hold a whole fact each, so where both are spoken they share by length.
@@ -129,15 +127,18 @@ class _Material:
         return bool(self.chinese or self.english)
 
 
-def _material(heard: Sequence[Heard], language: str | None) -> _Material:
+def _material(
+    heard: Sequence[Heard], language: str | None, beside: Sequence[str] = ()
+) -> _Material:
     named = language.lower().startswith("zh") if language else _speak_chinese(heard)
     parts = exchanges(heard, chinese=named)
-    turns = [turn for part in parts for turn in part.turns]
+    work = work_of(parts)
+    turns = [turn for part in parts for turn in part.turns if turn.place not in work.told]
     chinese = [turn for turn in turns if is_chinese(turn.text)]
     english = [turn for turn in turns if not is_chinese(turn.text)]
-    support, unanswered = _Support(heard), open_from(turns)
+    support, unanswered = _Support(heard, beside), open_from(turns)
     return _Material(
-        records=support.judged(_once(_records(parts))),
+        records=support.judged(work.pieces),
         chinese=support.judged(_once(chinese_pieces(chinese, open_from=unanswered))),
         chinese_turns=chinese,
         english=support.judged(_once(english_pieces(english, open_from=unanswered))),
@@ -157,30 +158,6 @@ def _speak_chinese(heard: Sequence[Heard]) -> bool:
 def _beginning(message: Message) -> str:
     texts = (part.text for part in message.parts if isinstance(part, Text))
     return next((text[:80] for text in texts if text.strip()), "")
-
-
-def _records(parts: Sequence[Exchange]) -> list[Piece]:
-    """Of all runs the newest pieces first when there are too many, by weight within one run."""
-    found: list[list[Piece]] = []
-    place = 0
-    for part in parts:
-        place = part.turns[0].place if part.turns else place
-        if pieces := record_pieces(part, place):
-            found.append(pieces)
-    kept: list[Piece] = []
-    for rank in range(_RECORDS):
-        kept += [pieces[rank] for pieces in reversed(found) if rank < len(pieces)]
-    return _last_tests(kept)[:_RECORDS]
-
-
-def _last_tests(pieces: Sequence[Piece]) -> list[Piece]:
-    """The pieces with the last result of each test command only: the earlier ones are over."""
-    last: dict[str, int] = {}
-    for piece in pieces:
-        if piece.entity == TESTS:
-            command = piece.text.split(ENDED)[0]
-            last[command] = max(piece.place, last.get(command, piece.place))
-    return [p for p in pieces if p.entity != TESTS or p.place == last[p.text.split(ENDED)[0]]]
 
 
 def _once(pieces: Sequence[Piece]) -> list[Piece]:
@@ -209,8 +186,9 @@ _EXACT: Final = re.compile(r"\b(?=\w*\d)\w{3,40}\b|\b[A-Z]{3,12}\b")
 class _Support:
     """What tools said: a statement of the assistant that stands on it is trusted as a tool's."""
 
-    def __init__(self, heard: Sequence[Heard]) -> None:
+    def __init__(self, heard: Sequence[Heard], beside: Sequence[str]) -> None:
         outputs = [sampled(r.text) for one in heard for r in one.message.tool_results if r.text]
+        outputs += map(sampled, beside)
         self._outputs = outputs
         self._words = [frozenset(content_words(output)) for output in outputs]
         self._all = frozenset().union(*self._words) if self._words else frozenset()

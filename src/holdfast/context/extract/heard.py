@@ -8,7 +8,7 @@ fenced recalls, lines with our comment, reminders of a harness, code and logs ar
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
@@ -29,7 +29,9 @@ __all__ = [
     "Turn",
     "exchanges",
     "is_chinese",
+    "name_of",
     "open_from",
+    "without_recalled",
 ]
 
 
@@ -131,8 +133,8 @@ def _is_run(part: Sequence[Heard]) -> bool:
 
 def _turn(one: Heard, place: int, text: str, is_run: bool, chinese: bool) -> Turn:
     role = "user" if one.message.role == "user" else "assistant"
-    named = one.speaker or one.message.extra.get("name")
-    speaker = named if isinstance(named, str) and named.strip() else _unnamed(role, chinese)
+    named = one.speaker or name_of(one.message)
+    speaker = named if named.strip() else _unnamed(role, chinese)
     return Turn(
         place=place,
         entry=one.entry,
@@ -142,6 +144,13 @@ def _turn(one: Heard, place: int, text: str, is_run: bool, chinese: bool) -> Tur
         text=text,
         in_run=is_run,
     )
+
+
+def name_of(message: Message) -> str:
+    """The name that a message carries, wherever its provider puts it."""
+    held = [message.extra, *message.extra.values()]
+    given = [each.get("name") for each in held if isinstance(each, Mapping)]
+    return next((name for name in given if isinstance(name, str)), "")
 
 
 UNNAMED: Final = frozenset({"user", "assistant", "用户", "助手"})
@@ -199,21 +208,26 @@ _OUR_LINE: Final = re.compile(r"^.{0,2000}<!-- hf .*$", re.MULTILINE)
 
 
 def _without_memory(text: str) -> str:
+    return _request_of(without_recalled(text, _NOT_SPEECH))
+
+
+def without_recalled(text: str, blocks: re.Pattern[str]) -> str:
+    """The text without what came out of memory: fences, memory lines, and tagged ``blocks``."""
     text = without_fenced(text)
     if "<" not in text:
         return text
     text = _OUR_LINE.sub(" ", text)
     kept: list[str] = []
     done = 0
-    while found := _NOT_SPEECH.search(text, done):
+    while found := blocks.search(text, done):
         kept.append(text[done : found.start()])
-        end = text.lower().find(f"</{found[1].lower()}>", found.end())
-        if end < 0:
-            done = len(text)
+        closed = re.compile(f"</{found[1]}>", re.IGNORECASE).search(text, found.end())
+        if closed is None:
+            done = len(text)  # never closed: all of it may be
             break
-        done = end + len(found[1]) + 3
+        done = closed.end()
     kept.append(text[done:])
-    return _request_of("".join(kept))
+    return "".join(kept)
 
 
 def _request_of(text: str) -> str:

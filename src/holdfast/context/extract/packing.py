@@ -17,7 +17,7 @@ from holdfast.retain import RetainKind, Trust
 
 __all__ = ["Line", "Packing", "Piece", "pack"]
 
-_FRESH: Final = 0.5  # more for the first piece of an entry
+_FRESH: Final = 0.8  # more for the first piece of an entry
 _REACH: Final = 6  # turns apart that may share a line
 
 

@@ -12,6 +12,7 @@ from holdfast.context.flush.records import (
     entry_hash,
     flush_records,
     lease_of,
+    model_may_try,
     plan_flush,
 )
 
@@ -25,5 +26,6 @@ __all__ = [
     "entry_hash",
     "flush_records",
     "lease_of",
+    "model_may_try",
     "plan_flush",
 ]

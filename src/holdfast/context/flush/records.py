@@ -35,6 +35,7 @@ __all__ = [
     "entry_hash",
     "flush_records",
     "lease_of",
+    "model_may_try",
     "plan_flush",
 ]
 
@@ -63,7 +64,24 @@ class FlushRecord:
     """The ids of the memories that were written."""
     has_secret: tuple[str, ...] = ()
     """Those of the entries in which a credential was said. Memory does not hold it."""
+    tried: tuple[str, ...] = ()
+    """The better ways that were tried before this one, each with why it failed."""
+    ungrounded: int = 0
+    """Lines a model wrote without support in what was said: left out."""
+    verified: int = 0
+    """Lines that were read back from the file, word for word."""
+    cost: Mapping[str, Json] | None = None
+    """Calls, tokens, dollars and milliseconds."""
+    said: str | None = None
+    """What else a model said in its silent turn; shown to nobody."""
+    why: str | None = None
+    """What the flush was for: which mark or which loss."""
     reason: str | None = None
+
+    @property
+    def asked_a_model(self) -> bool:
+        """Whether this flush was, or began as, one by a model."""
+        return self.mode != "rules" or bool(self.tried)
 
     def entry_data(self) -> dict[str, Json]:
         """The data of the entry; fields that say nothing are left out."""
@@ -79,6 +97,12 @@ class FlushRecord:
             "file": self.file,
             "lines": list(self.lines) or None,
             "has_secret": list(self.has_secret) or None,
+            "tried": list(self.tried) or None,
+            "ungrounded": self.ungrounded or None,
+            "verified": self.verified or None,
+            "cost": dict(self.cost) if self.cost else None,
+            "said": self.said,
+            "why": self.why,
             "reason": self.reason,
         }
         if self.outcome in COVERING:
@@ -112,6 +136,12 @@ def _read(data: Mapping[str, Json]) -> FlushRecord | None:
             file=data.get("file"),
             lines=tuple(data.get("lines", ())),
             has_secret=tuple(data.get("has_secret", ())),
+            tried=tuple(data.get("tried", ())),
+            ungrounded=int(data.get("ungrounded", 0)),
+            verified=int(data.get("verified", 0)),
+            cost=data.get("cost"),
+            said=data.get("said"),
+            why=data.get("why"),
             reason=data.get("reason"),
         )
     except (KeyError, TypeError, ValueError):
@@ -158,9 +188,9 @@ def lease_of(
     Records are in the order of the transcript, which is the order in which they won.
     """
     wanted = set(wanted)
-    held: dict[tuple[str, int], FlushRecord] = {}
+    held: dict[tuple[str, str, int], FlushRecord] = {}
     for record in records:
-        key = (record.owner, record.attempt)
+        key = (record.cycle, record.owner, record.attempt)  # attempts are counted per cycle
         if record.outcome == "flushing":
             held.setdefault(key, record)
         else:
@@ -172,6 +202,28 @@ def lease_of(
             and not wanted.isdisjoint(record.covers)
         ):
             return Lease(owner=record.owner, attempt=record.attempt, deadline=record.deadline)
+    return None
+
+
+def model_may_try(
+    records: Sequence[FlushRecord], *, cycle: str, now: datetime, attempts: int
+) -> str | None:
+    """Why no model may save anything (more) in this cycle; None if one may.
+
+    One flush by a model per cycle: what comes after it is saved by rules. One that died without
+    a word may be tried again, ``attempts`` times in all.
+    """
+    here = [record for record in records if record.cycle == cycle and record.asked_a_model]
+    ended = {(each.owner, each.attempt) for each in here if each.outcome != "flushing"}
+    if any(record.outcome in COVERING for record in here):
+        return "a model has saved this cycle already"
+    begun = [record for record in here if record.outcome == "flushing"]
+    for record in begun:
+        is_open = (record.owner, record.attempt) not in ended
+        if is_open and record.deadline is not None and record.deadline > now:
+            return "a model is saving this cycle now"
+    if len(begun) >= attempts:
+        return f"models have tried {len(begun)} times in this cycle"
     return None
 
 
@@ -201,6 +253,7 @@ class FlushPlan:
             covers=self.covers,
             hashes=self.hashes,
             deadline=deadline,
+            why=self.reason,
             **told,
         )
 

@@ -43,11 +43,10 @@ class Meter:
     """What pieces cost, without counting what was counted before."""
 
     def __init__(self, blocks: Sequence[Block], price_text: Callable[[str], int]) -> None:
+        self._blocks = blocks
         self._price_text = price_text
         self._known: dict[tuple[int, int], int] = {}
-        self._frames: dict[bool, int | None] = {
-            is_result: self._learn_frame(blocks, is_result) for is_result in (True, False)
-        }
+        self._frames: dict[bool, int | None] = {}
 
     def text(self, text: str) -> int:
         return self._price_text(text)
@@ -62,7 +61,7 @@ class Meter:
     def _measure(self, piece: Piece) -> int:
         if piece.kind == "image":
             return self._images(piece)
-        frame = self._frames[piece.kind == "result"]
+        frame = self._frame(is_result=piece.kind == "result")
         if piece.is_alone and frame is not None and piece.kind != "arguments":
             return max(0, piece.block.tokens - frame)
         foreign = piece.foreign // 4
@@ -74,9 +73,14 @@ class Meter:
             return 0
         return piece.block.images * len(piece.images) // max(1, _images_in(piece.block))
 
-    def _learn_frame(self, blocks: Sequence[Block], is_result: bool) -> int | None:
+    def _frame(self, *, is_result: bool) -> int | None:
+        if is_result not in self._frames:
+            self._frames[is_result] = self._learn_frame(is_result)
+        return self._frames[is_result]
+
+    def _learn_frame(self, is_result: bool) -> int | None:
         """What a message with one part costs besides its text."""
-        plain = ((_only_text(block, is_result), block) for block in blocks)
+        plain = ((_only_text(block, is_result), block) for block in self._blocks)
         texts = [(text, block) for text, block in plain if text is not None]
         if not texts:
             return None

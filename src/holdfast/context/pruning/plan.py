@@ -147,6 +147,9 @@ def _no_need(work: _Work, force: Force, goal: int) -> str | None:
     return None
 
 
+_NOTHING_LEFT: Final = "nothing left to shorten"
+
+
 # ── by age ──────────────────────────────────────────────────────────────────────────────────
 
 
@@ -162,7 +165,9 @@ def _plan_by_age(work: _Work, draft: Draft, protected: Collection[str], force: F
         and (piece.kind == "image" or allowed.allows(piece.tool))
         and not piece.was_pruned
     ]
-    if force == "no" and fresh and (refusal := work.refusal_at_best(fresh)) is not None:
+    if not fresh:
+        return work.nothing(_NOTHING_LEFT)
+    if force == "no" and (refusal := work.refusal_at_best(fresh)) is not None:
         return work.nothing(refusal)
     sizes = _Sizes.of(work.settings, work.budget.window)
     may_go = {(piece.index, piece.part) for piece in fresh}
@@ -174,7 +179,7 @@ def _plan_by_age(work: _Work, draft: Draft, protected: Collection[str], force: F
     clearable = _clear(fresh, draft, least)
     if not draft.in_order():
         left = f"only {clearable:,} characters could be cleared"
-        return work.nothing(left if 0 < clearable < least else "nothing left to shorten")
+        return work.nothing(left if 0 < clearable < least else _NOTHING_LEFT)
     if force == "no" and (refusal := work.refusal(draft.saved, work.behind(draft))) is not None:
         return work.nothing(refusal)
     return work.plan(draft, work.occasion(force))

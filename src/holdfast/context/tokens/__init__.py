@@ -10,6 +10,7 @@ from __future__ import annotations
 from holdfast.context.tokens.calibration import Calibration
 from holdfast.context.tokens.estimator import TokenEstimator
 from holdfast.context.tokens.families import family_of
+from holdfast.context.tokens.weighing import Scales
 from holdfast.context.tokens.weights import FAMILIES
 
-__all__ = ["FAMILIES", "Calibration", "TokenEstimator", "family_of"]
+__all__ = ["FAMILIES", "Calibration", "Scales", "TokenEstimator", "family_of"]

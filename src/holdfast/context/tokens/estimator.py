@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from math import ceil
-from typing import Final
+from typing import Final, NamedTuple
 
 from holdfast.context.tokens.calibration import Calibration
 from holdfast.context.tokens.features import features
@@ -22,7 +22,7 @@ from holdfast.ports import TokenCounter
 from holdfast.text import cut
 from holdfast.types import Image, Json, Message, Opaque, Part, Text, Thinking, ToolCall, ToolResult
 
-__all__ = ["TokenEstimator"]
+__all__ = ["TokenEstimator", "Weight"]
 
 _MESSAGE: Final = 4  # role and separators around every message
 # Around a call and a result: names of fields, ids, brackets. OpenAI writes them short; servers of
@@ -35,6 +35,13 @@ _TOOL: Final = 8
 _TOOLS: Final[Mapping[str, int]] = {"claude": 350}  # a system text the provider adds for tools
 _SHORT: Final = 0.5  # a text of any kind may cost this much more than its features say
 _PIECE: Final = 32_768  # characters a real tokenizer is given at a time
+
+
+class Weight(NamedTuple):
+    """What the texts of a message weigh, and the tokens its images cost."""
+
+    said: float
+    images: int
 
 
 class TokenEstimator:
@@ -84,8 +91,20 @@ class TokenEstimator:
 
     def message(self, message: Message) -> int:
         """Every part, and what the provider writes around them."""
+        return self.tokens_of(self.weigh(message))
+
+    def weigh(self, message: Message) -> Weight:
+        """What a message costs before calibration: does not change when that does."""
         said = _MESSAGE + sum(self._part(part) for part in message.parts)
-        return ceil(said * self.factor) + sum(map(self.image, _images(message.parts)))
+        return Weight(said, sum(map(self.image, _images(message.parts))))
+
+    def tokens_of(self, weight: Weight) -> int:
+        return ceil(weight.said * self.factor) + weight.images
+
+    @property
+    def scale(self) -> object:
+        """The same object for estimators whose weights are the same."""
+        return self._memo
 
     def messages(self, messages: Sequence[Message]) -> int:
         return sum(map(self.message, messages))

@@ -4,6 +4,7 @@
     repair(items, format=, caps=)       any conversation → one it takes, no entry lost
     render(items, format=, caps=)       the request as it is sent; merges neighbours of one role
     validate(format, messages, …)       what an outsider would say is wrong with a request
+    repair_on, render_on, validate_on   the same for a conversation that grew, from where it did
     classify(error), limit_in(error)    is this the window, and how large is it
 
 Promise 4 of the project stands here (``tests/context/test_repair.py`` and
@@ -23,9 +24,10 @@ from holdfast.context.validity.overflow import (
     limit_in,
     silently_overflowed,
 )
-from holdfast.context.validity.render import Rendered, render
-from holdfast.context.validity.repair import Repaired, repair
-from holdfast.context.validity.rules import Rule, Violation
+from holdfast.context.validity.render import Rendered, Written, render, render_on
+from holdfast.context.validity.repair import Repaired, Settled, repair, repair_on
+from holdfast.context.validity.rules import Request as Judged
+from holdfast.context.validity.rules import Rule, Violation, judge_on
 from holdfast.context.validity.target import Change, ChangeKind
 from holdfast.types import Json
 
@@ -36,19 +38,25 @@ __all__ = [
     "Change",
     "ChangeKind",
     "Format",
+    "Judged",
     "Rendered",
     "Repaired",
     "Rule",
+    "Settled",
     "Verdict",
     "Violation",
+    "Written",
     "capabilities_of",
     "classify",
     "limit_in",
     "render",
+    "render_on",
     "repair",
+    "repair_on",
     "silently_overflowed",
     "validate",
     "validate_anthropic",
+    "validate_on",
     "validate_openai",
 ]
 
@@ -66,3 +74,9 @@ def validate(
     if format == "openai":
         return validate_openai(messages, tools=tools, caps=caps)
     return validate_anthropic(messages, system=system, tools=tools, caps=caps)
+
+
+def validate_on(format: Format, request: Judged, start: int) -> list[Violation]:
+    """What ``validate`` says, if the messages before ``start`` are known to be valid in front of
+    the one that stands there, which is the assistant's."""
+    return judge_on(OPENAI_RULES if format == "openai" else ANTHROPIC_RULES, request, start)

@@ -218,8 +218,11 @@ def _a14(request: Request) -> Iterator[Found]:
 
 
 def _a15(request: Request) -> Iterator[Found]:
-    most, body = request.caps.max_body, request.body
-    if most is None or body is None or len(body) * 4 <= most:
+    most = request.caps.max_body
+    if most is None or (request.at_most is not None and request.at_most * 4 <= most):
+        return
+    body = request.body
+    if body is None or len(body) * 4 <= most:
         return
     if len(body.encode("utf-8", "surrogatepass")) > most:
         yield None, None, "Request exceeds the maximum size"
@@ -328,12 +331,14 @@ ANTHROPIC_RULES: Final = (
         says="ids of calls match the pattern and are unique in the request",
         error="messages.1.content.0.tool_use.id: String should match pattern '^[a-zA-Z0-9_-]+$'",
         check=a5,
+        whole=True,
     ),
     Rule(
         id="A6",
         says="the first message is the user's, and the roles alternate",
         error='messages: roles must alternate between "user" and "assistant"',
         check=_a6,
+        whole=True,
     ),
     Rule(
         id="A7",
@@ -360,12 +365,14 @@ ANTHROPIC_RULES: Final = (
         error="messages.1.content.0.type: Expected `thinking` or `redacted_thinking`, but found "
         "`tool_use`.",
         check=_a10,
+        whole=True,
     ),
     Rule(
         id="A12",
         says="at most four cache marks over tools, system and messages, none on thinking",
         error="A maximum of 4 blocks with cache_control may be provided. Found 5.",
         check=_a12,
+        whole=True,
     ),
     Rule(
         id="A13",
@@ -373,18 +380,21 @@ ANTHROPIC_RULES: Final = (
         error="At least one of the image dimensions exceed max allowed size for many-image "
         "requests: 2000 pixels",
         check=_a13,
+        whole=True,
     ),
     Rule(
         id="A14",
         says="a request whose messages hold tool blocks names its tools",
         error="",
         check=_a14,
+        whole=True,
     ),
     Rule(
         id="A15",
         says="the body is not larger than the limit",
         error="Request exceeds the maximum size",
         check=_a15,
+        whole=True,
     ),
     Rule(
         id="A17",

@@ -45,14 +45,25 @@ _ROLES = (*_RESULTS, *_SPEAKERS)
 class Around:
     """What one message must know of the others, by its place.
 
-    ``images`` is how many the request will have, ``hidden`` which are too many: (part, part of
-    the result or None). ``continued`` are ids of a server's calls whose result stands in the
-    next assistant message: the provider had paused between them.
+    ``images`` is how many the request will have, as far as that matters; ``hidden`` which are too
+    many: (part, part of the result or None). ``continued`` are ids of a server's calls whose
+    result stands in the next assistant message: the provider had paused between them.
     """
 
     images: int = 0
     hidden: Mapping[int, frozenset[tuple[int, int | None]]] = field(default_factory=dict)
     continued: Mapping[int, frozenset[str]] = field(default_factory=dict)
+
+    def is_as(self, other: Around, end: int) -> bool:
+        """Whether both say the same about every place before ``end``."""
+        return self.images == other.images and all(
+            {at: each for at, each in mine.items() if at < end}
+            == {at: each for at, each in others.items() if at < end}
+            for mine, others in (
+                (self.hidden, other.hidden),
+                (self.continued, other.continued),
+            )
+        )
 
 
 def is_system(message: Message) -> bool:

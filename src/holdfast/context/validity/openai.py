@@ -311,6 +311,7 @@ def _o10(request: Request) -> Iterator[Found]:
     images = [
         (index, at, part["image_url"])
         for index, message in dict_messages(request)
+        if not isinstance(message.get("content"), str)  # most messages, in every request
         for at, part in _parts(message)
         if part.get("type") == "image_url" and isinstance(part.get("image_url"), Mapping)
     ]
@@ -435,6 +436,7 @@ OPENAI_RULES: Final = (
         says="images are web addresses or base64 of a known type, within the limits",
         error="You uploaded an unsupported image.",
         check=_o10,
+        whole=True,
     ),
     Rule(
         id="O11",
@@ -448,6 +450,7 @@ OPENAI_RULES: Final = (
         error="Conversation roles must alternate user/assistant/user/assistant/...",
         check=_o12,
         hard=False,
+        whole=True,
     ),
     Rule(
         id="O13",

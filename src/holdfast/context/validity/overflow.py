@@ -280,6 +280,7 @@ _LIMITS: Final = tuple(
         rf"exceeded model token limit:? {_NUMBER}",
         rf"model with {_NUMBER} maximum context length",
         rf"available context size \({_NUMBER}",
+        rf"['\"]n_ctx['\"]: ?{_NUMBER}",
         rf"must have less than {_NUMBER} tokens",
         rf"input length should be \[\d{{1,3}}, ?{_NUMBER}\]",
         rf"tokens in the prompt cannot exceed {_NUMBER}",

@@ -10,12 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from operator import is_
 
 from holdfast.context.validity.capabilities import Capabilities, Format
 from holdfast.formats import to_anthropic, to_openai
 from holdfast.types import Json, ViewItem
 
-__all__ = ["Rendered", "render"]
+__all__ = ["Rendered", "Written", "render", "render_on"]
 
 _Wire = dict[str, Json]
 
@@ -38,6 +39,81 @@ def render(items: Sequence[ViewItem], *, format: Format, caps: Capabilities) -> 
     wires = request.messages
     return Rendered(
         messages=_merged(wires) if caps.strict_alternation else wires, system=request.system
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Written:
+    """The messages in front of one of the assistant, for whoever renders these items and more.
+
+    Nothing that follows changes them: whatever is merged or moved is so among neighbours on the
+    same side of the conversation, and there the side changes.
+    """
+
+    items: tuple[ViewItem, ...]
+    rendered: Rendered
+    format: Format
+    caps: Capabilities
+
+
+def render_on(
+    items: Sequence[ViewItem], written: Written | None, *, format: Format, caps: Capabilities
+) -> tuple[Rendered, Written | None]:
+    """What ``render`` gives, begun with what is ``written`` already if the items begin so.
+
+    The messages are those of ``Written``: whoever gives them away must copy them.
+    """
+    items = tuple(items)
+    seam = _last_seam(items)
+    if written is None or not _is_begun_by(written, items, seam, format, caps):
+        written = None
+    known = len(written.items) if written is not None else 0
+    between = render(items[known:seam], format=format, caps=caps)
+    end = render(items[seam:], format=format, caps=caps)
+    before = written.rendered if written is not None else None
+    messages = [*(before.messages if before else ()), *between.messages]
+    is_parted = (
+        _begins_a_side(messages, end)
+        and (before is None or between.system is None)
+        and (before is None or not between.messages or _begins_a_side(before.messages, between))
+    )
+    if not is_parted:
+        return render(items, format=format, caps=caps), None
+    system = before.system if before is not None else between.system
+    written = Written(
+        items=items[:seam],
+        rendered=Rendered(messages=messages, system=system),
+        format=format,
+        caps=caps,
+    )
+    return Rendered(messages=[*messages, *end.messages], system=system), written
+
+
+def _last_seam(items: Sequence[ViewItem]) -> int:
+    """Where the assistant last begins to speak."""
+    for at in range(len(items) - 1, 0, -1):
+        if items[at].message.role == "assistant" != items[at - 1].message.role:
+            return at
+    return 0
+
+
+def _is_begun_by(
+    written: Written, items: Sequence[ViewItem], seam: int, format: Format, caps: Capabilities
+) -> bool:
+    return (
+        len(written.items) <= seam
+        and written.format == format
+        and written.caps == caps
+        and all(map(is_, written.items, items))
+    )
+
+
+def _begins_a_side(before: Sequence[_Wire], after: Rendered) -> bool:
+    return (
+        bool(before)
+        and bool(after.messages)
+        and after.system is None
+        and after.messages[0]["role"] == "assistant" != before[-1]["role"]
     )
 
 

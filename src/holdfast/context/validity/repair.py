@@ -26,6 +26,7 @@ import hashlib
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from operator import is_
 from typing import Final, TypeAlias
 
 from holdfast.context.validity.capabilities import Capabilities, Format
@@ -51,7 +52,7 @@ from holdfast.context.validity.target import (
 from holdfast.context.validity.whole import look_around, within_marks
 from holdfast.types import Image, Message, Opaque, Part, Text, ToolCall, ToolResult, ViewItem
 
-__all__ = ["Repaired", "repair"]
+__all__ = ["Repaired", "Settled", "repair", "repair_on"]
 
 _ALPHABET: Final = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
@@ -78,18 +79,43 @@ def repair(
     ``strip_thinking``: leave out all thinking, for requests whose earlier messages were edited
     on a model that binds thinking to them, or after it refused.
     """
+    return repair_on(items, None, format=format, caps=caps, strip_thinking=strip_thinking)[0]
+
+
+def repair_on(
+    items: Sequence[ViewItem],
+    settled: Settled | None,
+    *,
+    format: Format,
+    caps: Capabilities,
+    strip_thinking: bool = False,
+) -> tuple[Repaired, Settled]:
+    """What ``repair`` gives, and what helps to repair a longer conversation that begins so.
+
+    The walk goes on from where ``settled`` has come, if these items begin with the very objects
+    it was given, and if nothing that stands behind them changes what they are.
+    """
+    items = tuple(items)
     target = Target(format=format, caps=caps, strip_thinking=strip_thinking)
     around = look_around(items, target)
-    walk = _Walk(target=target, around=around)
-    for index, item in enumerate(items):
-        walk.take(index, item, last=index == len(items) - 1)
+    if settled is not None and settled.is_begun_by(items, target, around):
+        walk, start = settled.walk.copy(around), len(settled.items)
+    else:
+        walk, start = _Walk(target=target, around=around), 0
+    end = len(items) - 1
+    for index in range(start, end):
+        walk.take(index, items[index], last=False)
+    settled = Settled(items=items[: max(0, end)], walk=walk.copy(around), taken=len(items) - start)
+    if items:
+        walk.take(end, items[end], last=True)
     walk.finish()
     out = within_marks(walk.out, target, walk.changes)
-    return Repaired(
+    repaired = Repaired(
         items=tuple(out),
         changes=tuple(walk.changes),
         thinking_off=format == "anthropic" and caps.thinking and not _begins_with_thinking(out),
     )
+    return repaired, settled
 
 
 def _begins_with_thinking(items: Sequence[ViewItem]) -> bool:
@@ -139,6 +165,17 @@ class _Walk:
         self._taken: set[str] = set()  # ids that must not be used again
         self._results: dict[str, ToolResult | None] = {}  # None: none came in time
         self._index = 0
+
+    def copy(self, around: Around) -> _Walk:
+        """The walk as it stands: the copy can be taken further, and this one stays."""
+        other = _Walk(target=self.target, around=around)
+        other.out, other.changes = [*self.out], [*self.changes]
+        other._started, other._index = self._started, self._index
+        other._group = [replace(call) for call in self._group]
+        other._behind, other._carried = [*self._behind], self._carried
+        other._names, other._results = {**self._names}, {**self._results}
+        other._taken = {*self._taken}
+        return other
 
     # ── one item ────────────────────────────────────────────────────────────────────────────
 
@@ -341,6 +378,24 @@ class _Walk:
             self._note("end", last)
             parts = (*last.message.parts[:-1], replace(final, text=text))
             self.out[-1] = _with_parts(last, parts)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settled:
+    """A walk over all items but the last, for whoever has these and more. Never changed."""
+
+    items: tuple[ViewItem, ...]
+    walk: _Walk
+    taken: int
+    """How many items the last repair had to look at."""
+
+    def is_begun_by(self, items: tuple[ViewItem, ...], target: Target, around: Around) -> bool:
+        return (
+            len(self.items) < len(items)
+            and self.walk.target == target
+            and self.walk.around.is_as(around, len(self.items))
+            and all(map(is_, self.items, items))
+        )
 
 
 def _added(text: str) -> ViewItem:

@@ -14,7 +14,7 @@ import base64
 import binascii
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Final, TypeAlias
 
@@ -31,6 +31,7 @@ __all__ = [
     "dict_messages",
     "is_blank",
     "judge",
+    "judge_on",
     "picture_problem",
     "strings_in",
 ]
@@ -47,6 +48,8 @@ class Request:
     system: Json = None
     tools: Sequence[Mapping[str, Json]] | None = None
     caps: Capabilities
+    at_most: int | None = None
+    """Characters that the body surely does not exceed, if that is known without writing it."""
 
     @cached_property
     def body(self) -> str | None:
@@ -71,6 +74,9 @@ class Rule:
     error: str
     check: Callable[[Request], Iterator[Found]]
     hard: bool = True
+    whole: bool = False
+    """It counts or compares over all messages. Any other rule, if it finds nothing wrong up to
+    a message of the assistant, finds nothing there either when something else follows."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,6 +96,29 @@ def judge(rules: Iterable[Rule], request: Request) -> list[Violation]:
         for rule in rules
         for index, part, text in rule.check(request)
     ]
+
+
+def judge_on(rules: Iterable[Rule], request: Request, start: int) -> list[Violation]:
+    """What ``judge`` says, if the messages before ``start`` were judged and nothing was wrong.
+
+    Those must have been judged in front of the same message of the assistant, with the same
+    system text, tools and capabilities.
+    """
+    news = replace(request, messages=request.messages[start:], at_most=None)
+    if request.at_most is not None and news.body is not None:
+        request = replace(request, at_most=request.at_most + len(news.body))
+    else:
+        request = replace(request, at_most=None)
+    return [
+        Violation(rule=rule.id, index=index, part=part, text=text)
+        for rule in rules
+        for index, part, text in (rule.check(request) if rule.whole else _on(rule, news, start))
+    ]
+
+
+def _on(rule: Rule, news: Request, start: int) -> Iterator[Found]:
+    for index, part, text in rule.check(news):
+        yield None if index is None else index + start, part, text
 
 
 # ── looking at untrusted JSON ───────────────────────────────────────────────────────────────

@@ -41,7 +41,10 @@ def look_around(items: Sequence[ViewItem], target: Target) -> Around:
     for (index, part, inner), _ in found[:too_many]:
         hidden[index] = hidden.get(index, frozenset()) | {(part, inner)}
     continued = _continued(items) if target.format == "anthropic" else {}
-    return Around(images=len(found) - too_many, hidden=hidden, continued=continued)
+    # Beyond the limit for many it makes no difference how many: so what was repaired once stays.
+    many = target.caps.many_images
+    images = 0 if many is None else min(len(found) - too_many, many + 1)
+    return Around(images=images, hidden=hidden, continued=continued)
 
 
 def _places(index: int, message: Message) -> Iterator[tuple[tuple[int, int, int | None], Image]]:

@@ -60,8 +60,12 @@ def search(
     now: datetime | str | None = None,
     explain: bool = False,
     timeout_ms: int | None = None,
+    in_view: str | None = None,
 ) -> SearchResult:
-    """The passages that answer the query best, each with its source."""
+    """The passages that answer the query best, each with its source.
+
+    ``in_view`` is a session of which the asker sees everything: what is new in it can wait.
+    """
     began = monotonic()
     settings = rooms.settings.search
     reader = _reader(rooms.scope, chat_type)
@@ -88,7 +92,7 @@ def search(
     if (refusal := _refusal(rooms, reader)) is not None:
         result = SearchResult(why_empty=refusal)
     else:
-        result = _renewed(rooms, request, began)
+        result = _renewed(rooms, request, began, in_view)
     rooms.tell(
         Searched,
         session=session,
@@ -99,23 +103,27 @@ def search(
     return result
 
 
-def _renewed(rooms: Rooms, request: SearchRequest, began: float) -> SearchResult:
+def _renewed(
+    rooms: Rooms, request: SearchRequest, began: float, in_view: str | None
+) -> SearchResult:
     """The answer; once more if the index was removed or replaced while it was used."""
     room, index = rooms.search, None
     try:
         index = room.index
-        return _searched(rooms, request, began)
+        return _searched(rooms, request, began, in_view)
     except HoldfastError:
         if rooms.search is room and room.index is index:
             raise
-        return _searched(rooms, request, began)
+        return _searched(rooms, request, began, in_view)
 
 
-def _searched(rooms: Rooms, request: SearchRequest, began: float) -> SearchResult:
+def _searched(
+    rooms: Rooms, request: SearchRequest, began: float, in_view: str | None
+) -> SearchResult:
     room = rooms.search
     readable = partial(may_read, request.reader, memberships=request.memberships)
-    seconds = CATCH_UP_SECONDS if rooms.background else ALONE_SECONDS
-    caught = room.catch_up(may_read=readable, seconds=seconds)
+    seconds = CATCH_UP_SECONDS if rooms.has_background else ALONE_SECONDS
+    caught = room.catch_up(may_read=readable, seconds=seconds, in_view=in_view)
     problems = _embedded(rooms, caught.documents, request, began) if request.vectors else ()
     result = run(
         replace(request, timeout_ms=_left_ms(request, began)),
@@ -177,7 +185,7 @@ def _left_ms(request: SearchRequest, began: float) -> int:
 def _embedded(rooms: Rooms, changed: int, request: SearchRequest, began: float) -> Sequence[str]:
     """Let what is new be encoded: in the background, or a little of it now. What went wrong."""
     room = rooms.search
-    if not rooms.background:
+    if not rooms.has_background:
         return room.embed_a_little(_left_ms(request, began) / 2000)  # half of the time there is
     room.start()
     if changed:

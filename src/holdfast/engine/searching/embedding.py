@@ -3,7 +3,8 @@
 Promise: a text is encoded once by each encoder that is for its script, in batches, outside of
 any transaction; an encoder that fails, in whatever way, is named and costs nothing but meaning,
 and one text that it cannot take costs the meaning of that text only; a search waits for it no
-longer than its own time (``tests/engine/test_searching.py``, ``test_searching_faults.py``).
+longer than its own time (``tests/engine/test_searching.py``, ``test_searching_faults.py``). One
+that is being loaded is waited for when the engine closes (``tests/engine/test_exit.py``).
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from threading import Lock
 from time import monotonic
 from typing import TYPE_CHECKING, Final, Protocol
 
@@ -20,7 +22,7 @@ from holdfast.config import default_home
 from holdfast.engine.searching.encoding import Vectors, encoded
 from holdfast.errors import HoldfastError, Locked, ModelUnavailable
 from holdfast.models.embedders import bundled, for_text, from_name, why_missing
-from holdfast.ports import Embedder
+from holdfast.ports import Embedded, Embedder
 from holdfast.search.index import Index, Pending, Vector
 from holdfast.search.query.deadline import Started, TooBusy, TooSlow, start
 from holdfast.text import one_line
@@ -73,6 +75,9 @@ class Embedding:
         self._embedders = None if embedders is None else tuple(embedders)
         self._late: dict[str, tuple[list[Pending], Started[Vectors]]] = {}
         self._wrong: dict[str, str] = {}
+        self._lock = Lock()
+        self._loads: dict[str, Started[Embedded]] = {}
+        self._is_closed = False
         self.missing: str | None = None
 
     @property
@@ -102,6 +107,26 @@ class Embedding:
         except ModelUnavailable as error:
             self.missing = f"{error.message} {error.hint or ''}".rstrip()
             return ()
+
+    def load(self, embedder: Embedder) -> None:
+        """Begin to load an encoder, for whoever asks later; once, and not while closing."""
+        with self._lock:
+            if self._is_closed or embedder.name in self._loads:
+                return
+            try:
+                self._loads[embedder.name] = start(partial(embedder.embed, ["a"]))
+            except TooBusy:
+                return  # whoever asks next begins it
+
+    def close(self, seconds: float) -> None:
+        """Load no more, and wait for what is being loaded or encoded, but only so long."""
+        with self._lock:
+            self._is_closed = True
+        until = monotonic() + seconds
+        for load in self._loads.values():
+            load.wait(max(0.0, until - monotonic()))
+        for _, late in list(self._late.values()):
+            late.wait(max(0.0, until - monotonic()))
 
     def run(
         self,

@@ -63,6 +63,8 @@ class Following:
     seconds: float | None = None
     should_stop: Callable[[], bool] = lambda: False
     progress: Progress | None = None
+    can_wait: str | None = None
+    """The key of a session whose growth need not be taken in now."""
     _until: float | None = None
     _problems: list[str] = field(default_factory=list)
 
@@ -72,7 +74,9 @@ class Following:
         known = self.index.known()
         listing = self.sources.found(may_read)
         changed = [
-            each for key, each in listing.sources.items() if not is_same(known.get(key), each)
+            each
+            for key, each in listing.sources.items()
+            if key != self.can_wait and not is_same(known.get(key), each)
         ]
         changed.sort(key=lambda each: -each.seen.modified_ns)
         self._problems += listing.problems

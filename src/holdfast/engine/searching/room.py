@@ -143,6 +143,7 @@ class SearchRoom:
             upkeep, self._upkeep = self._upkeep, None
         if upkeep is None or upkeep.stop(_CLOSE_SECONDS):
             self._let_go()
+        self.embedding.close(_CLOSE_SECONDS)
 
     def ended(self) -> None:
         """The thread of the background is at its end: it closes what nobody waited for."""
@@ -167,14 +168,20 @@ class SearchRoom:
         seconds: float | None = None,
         progress: Progress | None = None,
         should_stop: Callable[[], bool] = lambda: False,
+        in_view: str | None = None,
     ) -> CaughtUp:
-        """Take in what changed since the last look, the newest first, for about ``seconds``."""
+        """Take in what changed since the last look, the newest first, for about ``seconds``.
+
+        What is new in the session ``in_view`` can wait: whoever asks sees it anyway.
+        """
+        can_wait = None if in_view is None else f"{self.sources.own_prefix}sessions/{in_view}"
         return Following(
             index=self.index,
             sources=self.sources,
             seconds=seconds,
             should_stop=should_stop,
             progress=progress,
+            can_wait=can_wait,
         ).catch_up(may_read)
 
     def sync(

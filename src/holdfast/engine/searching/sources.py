@@ -3,7 +3,8 @@
 Promise: a listing touches no file that is not a memory file or a transcript, follows no link,
 and reads nothing but names and times; a part that cannot be listed is named, costs no other part
 and is not taken for gone; what grew is read on from where it was left
-(``tests/engine/test_searching.py``).
+(``tests/engine/test_searching.py``); what was said while memory was off is in no chunk
+(``tests/engine/test_off_sessions.py``).
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from typing import Final, NamedTuple
 
 from holdfast.context.accounting import ingest_cap
 from holdfast.disk import Directory, Seen
+from holdfast.engine.admission import disclosed
 from holdfast.engine.rooms import Rooms
 from holdfast.engine.searching.extras import Extras
 from holdfast.errors import HoldfastError, NotFound, StorageError
@@ -27,6 +29,7 @@ from holdfast.scope import Place
 from holdfast.search import chunking
 from holdfast.search.chunking.sources import classify
 from holdfast.search.documents import Chunk, Document
+from holdfast.sessions.private import OFF, changes_mode, openly_said
 from holdfast.sessions.reading import Mark
 from holdfast.sessions.store import Store
 from holdfast.sessions.transcript import Transcript
@@ -290,9 +293,13 @@ class Sources:
     def _read_session(self, source: Source, mark: Mark | None) -> Read:
         transcript, store = self._transcript(source.document.key)
         continued = transcript.read_on(mark)
+        if not continued.from_start and any(map(changes_mode, continued.entries)):
+            continued = transcript.read_on(None)  # what came before may be hidden now, or not
+        if continued.memory_mode == OFF:  # nothing of it is found, not even what was said before
+            return Read(chunks=[], is_whole=True, mark=continued.mark)
         entries = [
             store.whole(entry, strict=False) if "artifacts" in entry.data else entry
-            for entry in continued.entries
+            for entry in openly_said(continued.entries, continued.memory_mode)
         ]
         chunks = chunking.chunk_entries(source.document, entries)
         return Read(chunks=chunks, is_whole=continued.from_start, mark=continued.mark)
@@ -327,9 +334,9 @@ class Sources:
         return store.open(name), store
 
     def entry(self, key: str, entry_id: str) -> Entry:
-        """One entry of a conversation, with every payload in place."""
+        """One entry of a conversation, with every payload in place; if others may read it."""
         transcript, store = self._transcript(key)
-        return store.whole(transcript.find(entry_id))
+        return store.whole(disclosed(transcript, entry_id))
 
     # ── citations ───────────────────────────────────────────────────────────────────────────
 

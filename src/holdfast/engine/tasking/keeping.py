@@ -15,11 +15,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import cache
 from typing import Final, Literal
 
-from holdfast.context.blocks import Block, Group, group_blocks, is_system, is_user
+from holdfast.context.blocks import Group, group_blocks, is_user
 from holdfast.context.compaction import TaskSpan
 from holdfast.context.compaction.tasks import content_words, find_tasks, user_text
+from holdfast.engine.tasking.news import News
 from holdfast.engine.tasking.notes import (
     EVERY,
     Ending,
@@ -27,22 +29,19 @@ from holdfast.engine.tasking.notes import (
     closes,
     first_sentence,
     mishaps_in,
-    moment,
     note_closed,
     note_progress,
     note_reopened,
     sentences_of,
     was_closed_by_rule,
-    works,
 )
 from holdfast.errors import NotFound
 from holdfast.importance import importance
 from holdfast.memory.provenance import Said, trust_of
 from holdfast.memory.tasks import Mishap, Task, Tasks
 from holdfast.retain import Trust
-from holdfast.sessions.shapes import message_of
 from holdfast.text import cut, shorten
-from holdfast.types import Entry, Message, ViewItem
+from holdfast.types import Entry, Message
 
 __all__ = ["Kept", "keep_tasks", "spans_of", "task_id"]
 
@@ -83,19 +82,31 @@ def spans_of(tasks: Sequence[Task], session: str) -> list[TaskSpan]:
 
 
 def keep_tasks(
-    tasks: Tasks, session: str, entries: Sequence[Entry], *, final: bool = False
+    tasks: Tasks,
+    session: str,
+    entries: Sequence[Entry],
+    *,
+    final: bool = False,
+    news: News | None = None,
 ) -> list[Kept]:
     """Bring the records of a session up to its entries; what changed.
 
     The entries may begin anywhere in the session. ``final``: nothing comes after them for now,
-    so that also what is in the middle of tool calls is noted.
+    so that also what is in the middle of tool calls is noted. ``news`` is the session's, if it
+    has one: then only what was appended since is read.
     """
-    where = moment(entries) + ("." if final else "")
-    if tasks.is_read_only or tasks.seen.get(session) == where:
+    if tasks.is_read_only:
         return []
-    done = _Keeper(tasks, session, entries, final).run()
-    tasks.seen[session] = where
-    return done
+    news = news or News()
+    with news.lock:
+        news.read(entries)
+        where = news.moment() + ("." if final else "")
+        if tasks.seen.get(session) == where or not (news.is_due or final):
+            return []
+        done = _Keeper(tasks, session, news.marks, final, since=news.until).run()
+        tasks.seen[session] = where
+        news.settle()
+        return done
 
 
 # ── one round ───────────────────────────────────────────────────────────────────────────────
@@ -118,11 +129,14 @@ class _Work:
 class _Keeper:
     """Keeps the records of one session, once."""
 
-    def __init__(self, tasks: Tasks, session: str, entries: Sequence[Entry], final: bool) -> None:
+    def __init__(
+        self, tasks: Tasks, session: str, marks: Sequence[Mark], final: bool, *, since: str
+    ) -> None:
         self._tasks = tasks
         self._session = session
         self._final = final
-        self._marks = _marks(entries)
+        self._since = since
+        self._marks = marks
         self._by_id = {mark.entry: mark for mark in self._marks}
 
     def run(self) -> list[Kept]:
@@ -130,7 +144,12 @@ class _Keeper:
         if not worked and not any(mark.is_user and closes(mark.text) for mark in self._marks):
             return []  # nothing to open, nothing to close: no file is looked at
         records = self._tasks.of_session(self._session)
-        return [kept for work in self._works(records) for kept in self._keep(work, records)]
+        works = [work for work in self._works(records) if self._final or self._is_news(work)]
+        return [kept for work in works for kept in self._keep(work, records)]
+
+    def _is_news(self, work: _Work) -> bool:
+        last = work.marks[-1].entry if work.ended is None else work.ended.entry
+        return last > self._since
 
     def _continued(self, records: Sequence[Task]) -> Task | None:
         """The record in the midst of which the entries begin."""
@@ -264,12 +283,13 @@ class _Keeper:
     def _updating(self, seen: Sequence[Mark]) -> Callable[[Task], Task]:
         """Note tools, errors and fixes, if there is anything new to note."""
         worked = _worked(seen)
+        mishaps = cache(lambda: mishaps_in(seen))  # asked before the lock is taken, and under it
 
         def change(task: Task) -> Task:
             news = self._news(task, worked)
             if not task.is_open or not news:
                 return task
-            errors = _merged(task.errors, mishaps_in(seen))
+            errors = _merged(task.errors, mishaps())
             task = replace(task, errors=errors, sources=self._sources(task, worked))
             return note_progress(task, news, self._tasks.zone, self._language(task))
 
@@ -341,26 +361,6 @@ class _Keeper:
 
 
 # ── what the entries say ────────────────────────────────────────────────────────────────────
-
-
-def _marks(entries: Sequence[Entry]) -> list[Mark]:
-    """The messages of the conversation with their entries, in order; what was recalled is not."""
-    found = []
-    for entry in entries:
-        message = message_of(entry) if entry.type == "message" else None
-        if message is None or is_system(message):
-            continue
-        item = ViewItem(message=message, stands_for=(entry.id,))
-        found.append(
-            Mark(
-                entry=entry.id,
-                at=entry.at,
-                block=Block(item=item, tokens=0),
-                is_user=is_user(message),
-                is_work=any(works(call.name) for call in message.tool_calls),
-            )
-        )
-    return found
 
 
 def _parted(groups: Sequence[Group], recorded: set[str]) -> list[list[Group]]:

@@ -32,10 +32,12 @@ __all__ = [
     "first_sentence",
     "mishaps_in",
     "moment",
+    "moment_of",
     "note_closed",
     "note_progress",
     "note_reopened",
     "sentences_of",
+    "tools_called",
     "was_closed_by_rule",
     "works",
 ]
@@ -87,15 +89,18 @@ def moment(entries: Sequence[Entry]) -> str:
     """
     calls = 0
     for entry in reversed(entries):
-        names = _tools_called(entry)
+        names = tools_called(entry)
         if names is None:
             break
         calls += any(map(works, names))
-    turn = entry.id if entries else ""
+    return moment_of(entry.id if entries else "", calls)
+
+
+def moment_of(turn: str, calls: int) -> str:
     return f"{turn} {1 + calls // EVERY if calls else 0}"
 
 
-def _tools_called(entry: Entry) -> list[str] | None:
+def tools_called(entry: Entry) -> list[str] | None:
     """The tools an entry calls; None if it ends a turn: the user, or an answer without calls."""
     parts = entry.data.get("parts") if entry.type == "message" else ()
     role = entry.data.get("role")
@@ -193,8 +198,12 @@ class _Step:
     """A call of a tool, what the assistant said with it, and how it went."""
 
     call: ToolCall
-    said: str
+    by: Mark
     error: str | None = None
+
+    @property
+    def said(self) -> str:
+        return first_sentence(self.by.text) if self.by.text.strip() else ""
 
     @property
     def arguments(self) -> str:
@@ -226,8 +235,7 @@ def _steps(marks: Sequence[Mark]) -> list[_Step]:
                 step.error = _error(result)
                 steps.append(step)
         if mark.is_work:
-            said = first_sentence(mark.text) if mark.text.strip() else ""
-            asked |= {call.id: _Step(call=call, said=said) for call in mark.message.tool_calls}
+            asked |= {call.id: _Step(call=call, by=mark) for call in mark.message.tool_calls}
     return steps
 
 
@@ -248,8 +256,8 @@ def _fix(steps: Sequence[_Step], place: int) -> str | None:
 
 def _told(step: _Step) -> str:
     """A step in the assistant's words if there are any, else as the call it was."""
-    if 10 <= len(step.said) <= _SHOWN:
-        return step.said
+    if 10 <= len(said := step.said) <= _SHOWN:
+        return said
     return f"{step.call.name} {shorten(step.arguments, _SHOWN // 2, 20, ' … ')}".strip()
 
 

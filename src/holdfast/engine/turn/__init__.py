@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from holdfast.engine.flush.saving import FlushDone
+from holdfast.engine.turn.asking import About, Ask
 from holdfast.engine.turn.compacting import CompactionDone
 from holdfast.engine.turn.fit import (
     Done,
     Explanation,
     Prepared,
     PruneDone,
+    append_saved,
     ensure_fit,
     explain,
     save_view,
 )
-from holdfast.engine.turn.measuring import About, Ask
 
 __all__ = [
     "About",
@@ -24,6 +25,7 @@ __all__ = [
     "FlushDone",
     "Prepared",
     "PruneDone",
+    "append_saved",
     "ensure_fit",
     "explain",
     "save_view",

@@ -1,12 +1,13 @@
 """A compaction: what leaves is saved first, then one entry says what takes its place.
 
 Promise: the entry is appended only after a flush record covers everything it drops, and only if
-nobody else edited the session meanwhile; if it cannot be done, history stays as it was
-(``tests/engine/test_turn.py``).
+nobody else edited the session or erased a text meanwhile; if it cannot be done, history stays as
+it was (``tests/engine/test_turn.py``, ``tests/engine/test_erased_meanwhile.py``).
 """
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
@@ -21,24 +22,32 @@ from holdfast.context.compaction import (
     compact,
     plan_compaction,
 )
+from holdfast.context.compaction.wording import Language, receipt_text
 from holdfast.context.flush import covered_by, flush_records
 from holdfast.engine.driving import drive
 from holdfast.engine.flush.saving import FlushDone, Saver, already_covered
 from holdfast.engine.rooms import Rooms
-from holdfast.engine.turn.measuring import Ask, Measured, Measurer
+from holdfast.engine.spending import Metered
+from holdfast.engine.turn.asking import Ask
+from holdfast.engine.turn.measuring import Measured, Measurer
 from holdfast.events import CompactionEnd, CompactionFailed, CompactionStart, Event
+from holdfast.models.windows import window_of
+from holdfast.ports import Model, traits_of
 from holdfast.redact import redact
 from holdfast.sessions.store import Look
 from holdfast.sessions.transcript import Draft, Transcript
-from holdfast.types import Entry
+from holdfast.types import Entry, Json
 
 __all__ = ["CompactionDone", "Compactor", "Why", "append_unless_edited", "said_in"]
 
-Why = Literal["threshold", "messages", "manual"]
+log = logging.getLogger("holdfast.engine")
+
+Why = Literal["threshold", "messages", "manual", "overflow", "interval"]
 
 SAVED: Final = frozenset({"message", "marker"})
 """The entries that must be saved before they leave. What was recalled came from memory."""
 
+_ERASED: Final = "text was erased meanwhile"
 _PASSES: Final = 3
 """How many compactions back the breaker looks."""
 
@@ -80,6 +89,7 @@ class Compactor:
             previous=_previous(measured),
             passes=() if even_in_vain else _passes(measured.look.compaction),
             max_messages=settings.max_messages,
+            focus=self._ask.focus or "",
             price=self._measurer.estimator.price,
         )
 
@@ -103,33 +113,64 @@ class Compactor:
         )
         done: list[FlushDone | CompactionDone] = []
         done += self._save(leaving, plan.reason)
-        work = compact(
-            plan,
-            price=self._measurer.estimator.price,
-            use_model=self._ask.summariser is not None,
-            summariser_window=measured.budget.window,
-            times={entry.id: entry.at for entry in measured.look.entries},
-        )
-        seconds = self._rooms.settings.compaction.inline_seconds
-        compacted = drive(work, self._ask.summariser, seconds=seconds)
+        compacted = self._compacted(measured, plan)
         dropped = said_in(measured.look, compacted.dropped)
         if not set(dropped) <= set(leaving):  # a strategy that took over may drop others
             done += self._save(dropped, plan.reason)
-        if (finished := self._commit(measured, compacted, dropped)) is None:
-            self._tell(CompactionFailed, reason="another process edited the session meanwhile")
-            return done, False
+        if (finished := self._commit(measured, plan, compacted, dropped)) is None:
+            is_erased = was_erased(measured.look, self._rooms.store.look(self._transcript))
+            reason = _ERASED if is_erased else "another process edited the session meanwhile"
+            self._tell(CompactionFailed, reason=reason)
+            return done, is_erased
         return [*done, finished], True
+
+    def _compacted(self, measured: Measured, plan: CompactionPlan) -> Compacted:
+        """The plan carried out, by a model if there is one and it may be paid."""
+        spending = self._rooms.spending
+        model = self._ask.summariser
+        if model is not None and spending.refusal("compaction") is not None:
+            model = None
+        if model is None:
+            return self._carried_out(measured, plan, None)
+        metered = spending.metered(model, self._measurer.estimator.price)
+        try:
+            return self._carried_out(measured, plan, metered)
+        except Exception as error:  # the border: a model may make us read anything
+            log.exception("session %s: compaction by a model failed", self._transcript.name)
+            compacted = self._carried_out(measured, plan, None)
+            failed = f"{plan.strategy}: it failed: {type(error).__name__}"
+            return replace(compacted, fallbacks=(failed, *compacted.fallbacks))
+        finally:
+            if metered.spent.calls:
+                spending.note("compaction", metered.name, metered.spent)
+
+    def _carried_out(
+        self, measured: Measured, plan: CompactionPlan, model: Metered | None
+    ) -> Compacted:
+        work = compact(
+            plan,
+            price=self._measurer.estimator.price,
+            use_model=model is not None,
+            summariser_window=_window_of(model, measured),
+            times={entry.id: entry.at for entry in measured.look.entries},
+        )
+        return drive(work, model, seconds=self._rooms.settings.compaction.inline_seconds)
 
     def _save(self, leaving: Sequence[str], reason: str) -> list[FlushDone]:
         done = self._saver.save(leaving, reason=reason, must=True)
         return [done] if isinstance(done, FlushDone) else []
 
     def _commit(
-        self, measured: Measured, compacted: Compacted, dropped: tuple[str, ...]
+        self,
+        measured: Measured,
+        plan: CompactionPlan,
+        compacted: Compacted,
+        dropped: tuple[str, ...],
     ) -> CompactionDone | None:
         data = compacted.entry_data(watermark=measured.look.last_seq)
         data |= {key: redact(value) for key, value in data.items() if isinstance(value, str)}
         data["summary"] = [each | {"text": redact(each["text"])} for each in data["summary"]]
+        data["summary"] += self._receipt(compacted, plan.language)
         data["covered"] = self._still_covered(compacted)
         data["passes"] = [asdict(each) for each in _passes_with(measured, compacted)]
         draft = Draft(type="compaction", data=data)
@@ -147,6 +188,18 @@ class Compactor:
         self._tell(CompactionEnd, **(asdict(done) | {"dropped": len(dropped)}))
         return done
 
+    def _receipt(self, compacted: Compacted, language: Language) -> list[dict[str, Json]]:
+        """Where what left was saved, for whoever reads the summary; nothing if nothing was."""
+        look = self._rooms.store.look(self._transcript)
+        gone = set(compacted.dropped)
+        saved: dict[str, int] = {}
+        for record in flush_records(look.entries):
+            if record.file and record.saved and not gone.isdisjoint(record.covers):
+                saved[record.file] = saved.get(record.file, 0) + record.saved
+        if not saved:
+            return []
+        return [{"text": receipt_text(saved, language), "sources": [], "kind": "receipt"}]
+
     def _still_covered(self, compacted: Compacted) -> list[str]:
         """Entries that stay from before the cut and are covered: their records may not be seen
         any more when they leave at last."""
@@ -159,17 +212,36 @@ class Compactor:
         self._rooms.tell(event, session=self._transcript.name, **told)
 
 
+def _window_of(model: Model | None, measured: Measured) -> int:
+    if model is None:
+        return 0
+    return traits_of(model).window or window_of(model.name) or measured.budget.window
+
+
 def append_unless_edited(
     rooms: Rooms, transcript: Transcript, measured: Measured, draft: Draft
 ) -> str | None:
-    """The id of the entry; None if somebody else edited the view since it was measured."""
+    """The id of the entry; None if somebody else edited the view since it was measured, or
+    erased something of it: what is to be appended may tell that."""
     with transcript.exclusive():
         look = rooms.store.look(transcript)
+        if was_erased(measured.look, look):
+            return None
         seen = measured.look.last_seq
         is_edited = any(each.seq > seen and _edits(each) for each in look.entries)
         if is_edited or look.view.cycle != measured.look.view.cycle:
             return None
         return transcript.append([draft])[0].id
+
+
+def was_erased(before: Look, after: Look) -> bool:
+    """Whether an entry says something else than it did: nothing but an erasure does that."""
+    shown = [*after.entries, *([after.compaction] if after.compaction else [])]
+    now = {entry.id: entry for entry in shown}
+    return any(
+        (found := now.get(entry.id, entry)) is not entry and found.data != entry.data
+        for entry in [*before.entries, *([before.compaction] if before.compaction else [])]
+    )
 
 
 def _edits(entry: Entry) -> bool:

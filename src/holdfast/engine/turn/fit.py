@@ -18,19 +18,22 @@ Promise: nothing leaves the view that no flush record covers; the request is val
 
 from __future__ import annotations
 
+import re
 from contextlib import suppress
 from dataclasses import asdict, dataclass
+from functools import partial
 from typing import Any, Final, TypeAlias
 
 from holdfast.context.accounting import Breakdown, Budget, Projection
-from holdfast.context.assembly import Request, assemble
+from holdfast.context.assembly import Desk, Request, WireFormat, assemble
 from holdfast.context.blocks import Block, is_system, is_user
 from holdfast.context.compaction import CompactionPlan, NoCompaction
 from holdfast.context.flush import COVERING, FlushPlan, NoFlush, flush_records
 from holdfast.context.pruning import Force, PrunePlan, plan_prune
 from holdfast.context.validity import capabilities_of
-from holdfast.engine.flush.saving import FlushDone, Saver
+from holdfast.engine.flush.saving import PASSED_OVER, FlushDone, Saver
 from holdfast.engine.rooms import Rooms
+from holdfast.engine.turn.asking import About, Ask
 from holdfast.engine.turn.compacting import (
     CompactionDone,
     Compactor,
@@ -38,8 +41,17 @@ from holdfast.engine.turn.compacting import (
     append_unless_edited,
     said_in,
 )
-from holdfast.engine.turn.measuring import About, Ask, Measured, Measurer
-from holdfast.errors import HoldfastError, IrreducibleContext, StorageError
+from holdfast.engine.turn.helping import help_of
+from holdfast.engine.turn.measuring import Measured, Measurer
+from holdfast.engine.turn.recording import keep_tasks
+from holdfast.engine.turn.warning import command_key, run_hard_command, warn
+from holdfast.errors import (
+    HoldfastError,
+    IrreducibleContext,
+    Locked,
+    StorageError,
+    UsageError,
+)
 from holdfast.events import (
     CompactionFailed,
     ContextMeasured,
@@ -47,6 +59,7 @@ from holdfast.events import (
     Event,
     ToolResultsPruned,
 )
+from holdfast.models.names import split_name
 from holdfast.sessions.store import Look
 from holdfast.sessions.transcript import Draft, Transcript
 from holdfast.types import Json
@@ -60,8 +73,10 @@ __all__ = [
     "FlushDone",
     "Prepared",
     "PruneDone",
+    "append_saved",
     "ensure_fit",
     "explain",
+    "flush_ahead",
     "save_view",
 ]
 
@@ -73,6 +88,12 @@ _LAST_RESORTS: Final = 3
 
 _TRIES: Final = 3
 """How often the request may turn out larger than the view it was made from."""
+
+_OPENAI: Final = frozenset({"openai", "openai-chat", "azure"})
+_OPENAI_NAME: Final = re.compile(r"gpt-|o\d|chatgpt-")
+
+_USUAL_OUTPUT: Final = 8_192
+"""The longest answer where the provider demands to be told one and the host has not."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,10 +129,52 @@ class Prepared:
         """The system text, where the provider takes it apart from the messages."""
         return self.request.system
 
+    model: str | None = None
+    max_output: int = 0
+    last_entry: str | None = None
+    """The newest entry the request stands for: what the provider counts is counted up to it."""
+
     @property
     def max_tokens(self) -> int:
-        """The room that is left for the answer."""
-        return max(1, self.budget.window - self.projected)
+        """The room for the answer: what is left of the window, or less if less was asked for."""
+        room = max(1, self.budget.window - self.projected)
+        return min(room, self.max_output) if self.max_output else room
+
+    def openai(self) -> dict[str, Json]:
+        """The arguments of ``client.chat.completions.create(**…)``; of any server like it."""
+        provider, name = split_name(self.model)
+        given: dict[str, Json] = {"messages": self._as("openai").messages}
+        if name:
+            given["model"] = name
+        if self.request.tools:
+            given["tools"] = [dict(tool) for tool in self.request.tools]
+        if self.max_output:
+            given[_limit_name(provider, name or "")] = self.max_tokens
+        return given
+
+    def anthropic(self) -> dict[str, Json]:
+        """The arguments of ``client.messages.create(**…)``."""
+        request = self._as("anthropic")
+        given: dict[str, Json] = {
+            "messages": request.messages,
+            "max_tokens": min(self.max_tokens, self.max_output or _USUAL_OUTPUT),
+        }
+        if name := split_name(self.model)[1]:
+            given["model"] = name
+        if request.system:
+            given["system"] = request.system
+        if request.tools:
+            given["tools"] = [dict(tool) for tool in request.tools]
+        return given
+
+    def _as(self, format: WireFormat) -> Request:
+        if self.request.format == format:
+            return self.request
+        raise UsageError(
+            f"This request was made for {self.request.format}, not for {format}.",
+            hint=f'Open the session with format="{format}", or with the name of the model: '
+            'model="anthropic:…" or model="openai:…".',
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,16 +191,43 @@ class Explanation:
     compaction: CompactionPlan | NoCompaction
 
 
-def ensure_fit(rooms: Rooms, transcript: Transcript, ask: Ask, *, now: bool = False) -> Prepared:
-    """The request of the session as it stands, made to fit; compacted in any case if ``now``."""
-    return _Turn(rooms, transcript, ask, compact_now=now).run()
+def ensure_fit(
+    rooms: Rooms, transcript: Transcript, ask: Ask, *, why: Why | None = None
+) -> Prepared:
+    """The request of the session as it stands, made to fit; compacted in any case if one says
+    ``why``."""
+    return _Turn(rooms, transcript, ask, why=why).run()
 
 
-def save_view(rooms: Rooms, transcript: Transcript, reason: str) -> None:
+def save_view(
+    rooms: Rooms, transcript: Transcript, reason: str, ask: Ask | None = None, *, must: bool = True
+) -> FlushDone | NoFlush:
     """Save everything in the view that is not covered yet: all of it is about to leave."""
-    look = rooms.store.look(transcript)
-    shown = [id for item in look.view.items for id in item.stands_for]
-    Saver(rooms, transcript).save(said_in(look, shown), reason=reason, must=True)
+    return _Turn(rooms, transcript, ask or Ask()).save_all(reason, must=must)
+
+
+def append_saved(rooms: Rooms, transcript: Transcript, draft: Draft) -> str:
+    """Append an entry that empties the view or cuts it, once everything in it is saved: also
+    what others say in this moment."""
+    for _ in range(_OTHERS):
+        save_view(rooms, transcript, draft.data.get("kind") or draft.type)
+        with transcript.exclusive():
+            look = rooms.store.look(transcript)
+            shown = [id for item in look.view.items for id in item.stands_for]
+            leaving = said_in(look, shown)
+            left = Saver(rooms, transcript).plan(look, leaving, reason="", wait=False, must=True)
+            if isinstance(left, NoFlush):
+                return transcript.append([draft])[0].id
+    raise Locked(
+        f"The conversation {transcript.name!r} is being written to all the time, so it cannot be "
+        "emptied.",
+        hint="Try again when it is at rest.",
+    )
+
+
+def flush_ahead(rooms: Rooms, transcript: Transcript, ask: Ask) -> None:
+    """Save what the next compaction would drop, if that is due: after the reply, in its time."""
+    _Turn(rooms, transcript, ask).flush_if_due()
 
 
 def explain(rooms: Rooms, transcript: Transcript, ask: Ask) -> Explanation:
@@ -147,16 +237,22 @@ def explain(rooms: Rooms, transcript: Transcript, ask: Ask) -> Explanation:
 
 class _Turn:
     def __init__(
-        self, rooms: Rooms, transcript: Transcript, ask: Ask, *, compact_now: bool = False
+        self, rooms: Rooms, transcript: Transcript, ask: Ask, *, why: Why | None = None
     ) -> None:
         self._rooms = rooms
         self._transcript = transcript
         self._ask = ask
-        self._compact_now = compact_now
+        self._why = why
         self._measurer = Measurer(rooms, transcript, ask)
-        self._saver = Saver(rooms, transcript)
-        self._compactor = Compactor(rooms, transcript, ask, self._measurer, self._saver)
         self._done: list[Done] = []
+
+    def _saver(self, measured: Measured) -> Saver:
+        help = help_of(self._rooms, self._transcript, self._ask, measured, self._measurer)
+        return Saver(self._rooms, self._transcript, help)
+
+    def _compactor(self, measured: Measured) -> Compactor:
+        saver = self._saver(measured)
+        return Compactor(self._rooms, self._transcript, self._ask, self._measurer, saver)
 
     def run(self) -> Prepared:
         if self._ask.reported is not None:
@@ -182,7 +278,9 @@ class _Turn:
         if measured.projected >= measured.budget.prune_at:
             with suppress(StorageError):  # it can wait; ``watching`` tells of the disk
                 measured = self._prune(measured, self._plan_prune(measured))
-        if measured.projected >= measured.budget.flush_at:
+        if measured.projected >= measured.budget.hard_at:
+            self._hard(measured)
+        elif measured.projected >= measured.budget.flush_at:
             self._flush_ahead(measured)
         if self._reason_to_compact(measured) is not None:
             measured = self._make_room(measured)
@@ -197,10 +295,11 @@ class _Turn:
     def explain(self) -> Explanation:
         measured = self._measurer.measure()
         why = self._reason_to_compact(measured)
-        plan = self._compactor.plan(measured, why or "threshold")
+        compactor = self._compactor(measured)
+        plan = compactor.plan(measured, why or "threshold")
         if measured.projected >= measured.budget.flush_at:
-            leaving = self._compactor.leaving(measured, plan)
-            flush = self._saver.plan(measured.look, leaving, reason=_FLUSH_DUE)
+            leaving = compactor.leaving(measured, plan)
+            flush = self._saver(measured).plan(measured.look, leaving, reason=_FLUSH_DUE)
         else:
             flush = NoFlush(reason=measured.below("flush_at"))
         return Explanation(
@@ -230,6 +329,8 @@ class _Turn:
             if level != "none":
                 mark = getattr(budget, f"{level}_at")
                 self._tell(ContextPressure, level=level, projected=projected, mark=mark)
+            if level in _NEARLY_FULL:
+                warn(self._rooms, self._transcript.name, measured)
 
     # ── pruning ─────────────────────────────────────────────────────────────────────────────
 
@@ -286,33 +387,67 @@ class _Turn:
 
     # ── flush and compaction ────────────────────────────────────────────────────────────────
 
-    def _flush_ahead(self, measured: Measured) -> None:
-        """Save what a compaction would drop now, while there is still time; once per cycle.
+    def save_all(self, reason: str, *, must: bool) -> FlushDone | NoFlush:
+        measured = self._measurer.measure()
+        shown = [id for item in measured.look.view.items for id in item.stands_for]
+        return self._saver(measured).save(said_in(measured.look, shown), reason=reason, must=must)
 
-        Where flushing ahead is switched off, that moment comes later: at the hard mark.
+    def flush_if_due(self) -> None:
+        measured = self._measurer.measure()
+        if measured.projected >= measured.budget.flush_at and not _is_flushed(measured.look):
+            self._save_ahead(measured)
+
+    def _flush_ahead(self, measured: Measured) -> None:
+        """Save what a compaction would drop, while there is still time; once per cycle.
+
+        Not before an answer: after it, or, if nobody said when that was, from the second
+        request on that finds it due. Without a thread to do it in, here.
         """
-        is_hard = measured.projected >= measured.budget.hard_at
-        if _is_flushed(measured.look) or not (self._rooms.settings.flush.enabled or is_hard):
+        if _is_flushed(measured.look) or not self._rooms.settings.flush.enabled:
             return
-        plan = self._compactor.plan(measured, "threshold")
-        leaving = self._compactor.leaving(measured, plan)
+        name = self._transcript.name
+        if not self._rooms.has_background:
+            self._save_ahead(measured)
+        elif name in self._rooms.due:
+            job = partial(flush_ahead, self._rooms, self._transcript, self._ask)
+            self._rooms.background.submit(f"flush:{name}", job)
+        else:
+            self._rooms.due.add(name)
+
+    def _save_ahead(self, measured: Measured, *, by_rules: bool = False) -> None:
+        self._rooms.due.discard(self._transcript.name)
+        compactor = self._compactor(measured)
+        leaving = compactor.leaving(measured, compactor.plan(measured, "threshold"))
+        reason = _HARD if by_rules else _FLUSH_DUE
         with suppress(HoldfastError):  # told by its event; nothing leaves yet, so it can wait
-            done = self._saver.save(leaving, reason=_FLUSH_DUE, must=False)
+            done = self._saver(measured).save(leaving, reason=reason, must=False, by_rules=by_rules)
             if isinstance(done, FlushDone):
                 self._done.append(done)
+
+    def _hard(self, measured: Measured) -> None:
+        """The last mark before something must leave: save it now, without a model, and run the
+        command for that, once per cycle."""
+        settings = self._rooms.settings.flush
+        is_flushed = _is_flushed(measured.look)
+        if settings.hard_threshold_command and (settings.hard_when == "always" or not is_flushed):
+            run_hard_command(self._rooms, self._transcript, measured)
+        # Where something leaves now anyway, that is waited for: with a model, if there is one.
+        if not is_flushed and measured.projected < measured.budget.compact_at:
+            warn(self._rooms, self._transcript.name, measured, "hard_threshold")
+            self._save_ahead(measured, by_rules=True)
 
     def _reason_to_compact(self, measured: Measured) -> Why | None:
         limit = self._rooms.settings.compaction.max_messages
         if measured.projected >= measured.budget.compact_at:
-            return "threshold"
+            return "overflow" if self._why == "overflow" else "threshold"
         if limit and len(measured.blocks) > limit:
             return "messages"
         has_compacted = any(isinstance(done, CompactionDone) for done in self._done)
-        return "manual" if self._compact_now and not has_compacted else None
+        return None if has_compacted else self._why
 
     def _make_room(self, measured: Measured) -> Measured:
         """Prune if that alone gives room for a while, else compact."""
-        if self._reason_to_compact(measured) == "threshold":
+        if self._why is None and self._reason_to_compact(measured) == "threshold":
             plan = self._plan_prune(measured, force="needed")
             comfortable = (measured.budget.target + measured.budget.flush_at) // 2
             if plan.shown and measured.projected - plan.saved <= comfortable:
@@ -323,7 +458,8 @@ class _Turn:
             why = self._reason_to_compact(measured)
             if why is None:
                 break
-            measured, is_settled = self._compact(measured, why)
+            # What a provider has proved to be too large is no vain attempt.
+            measured, is_settled = self._compact(measured, why, even_in_vain=why == "overflow")
             if is_settled:
                 break
         return measured
@@ -335,11 +471,17 @@ class _Turn:
 
         The breaker stops compactions that gain nothing, unless the request would not fit.
         """
-        plan = self._compactor.plan(measured, why, even_in_vain=even_in_vain)
+        compactor = self._compactor(measured)
+        plan = compactor.plan(measured, why, even_in_vain=even_in_vain)
         if isinstance(plan, NoCompaction):
             self._tell(CompactionFailed, reason=plan.reason)
             return measured, True
-        done, is_settled = self._compactor.run(measured, plan)
+        keep_tasks(self._rooms, self._transcript.name)  # from the words, while they are here
+        # What the command of the hard threshold puts away should be put away before it leaves.
+        inline = self._rooms.settings.flush.inline_seconds
+        self._rooms.background.wait(command_key(self._transcript.name), seconds=inline)
+        with self._rooms.in_phase(self._transcript.name, "COMPACTING"):
+            done, is_settled = compactor.run(measured, plan)
         self._done += done
         return self._measurer.measure(), is_settled
 
@@ -351,9 +493,10 @@ class _Turn:
             format=self._ask.format,
             capabilities=capabilities_of(self._ask.model, self._ask.format),
             estimator=self._measurer.estimator,
-            system=self._ask.system,
+            system=self._ask.whole_system,
             tools=self._ask.tools,
             edited=_sent_before_the_last_edit(measured.look),
+            desk=measured.look.kept.get(Desk),
         )
 
     def _prepared(self, measured: Measured, request: Request, projected: int) -> Prepared:
@@ -363,6 +506,9 @@ class _Turn:
             budget=measured.budget,
             breakdown=self._measurer.break_down(measured),
             done=tuple(self._done),
+            model=self._ask.model,
+            max_output=self._ask.max_output,
+            last_entry=measured.blocks[-1].entry if measured.blocks else None,
         )
 
     def _irreducible(self, measured: Measured, needed: int) -> IrreducibleContext:
@@ -384,7 +530,17 @@ class _Turn:
         self._rooms.tell(event, session=self._transcript.name, **told)
 
 
+def _limit_name(provider: str | None, name: str) -> str:
+    """What the longest answer is called: OpenAI's models want a newer name than the servers that
+    imitate them understand."""
+    is_openai = provider in _OPENAI or (provider is None and _OPENAI_NAME.match(name) is not None)
+    return "max_completion_tokens" if is_openai else "max_tokens"
+
+
 _FLUSH_DUE: Final = "flush_at is reached"
+_HARD: Final = "hard_at is reached"
+_APART: Final = frozenset({"manual", "idle", PASSED_OVER})
+_NEARLY_FULL: Final = frozenset({"flush", "hard", "compact"})
 
 
 def _has_a_giant(measured: Measured) -> bool:
@@ -398,10 +554,11 @@ def _is_fixed(block: Block) -> bool:
 
 
 def _is_flushed(look: Look) -> bool:
-    """Whether the cycle has had its flush."""
+    """Whether the cycle has had its flush. One by hand, or while nobody spoke, is none."""
     return any(
         record.cycle == look.view.cycle and record.outcome in COVERING
         for record in flush_records(look.entries)
+        if record.why not in _APART
     )
 
 

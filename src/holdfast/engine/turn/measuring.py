@@ -1,15 +1,14 @@
 """One look at a session, priced against the marks: what every decision of a turn starts from.
 
-``About`` is what a host says about the request it is about to send; ``Measurer`` looks, prices
-and says where the marks are. It changes nothing. What is promised of the marks and of the
-projection is proved by ``tests/context/test_accounting.py``.
+``Measurer`` looks, prices and says where the marks are. It changes nothing. What is promised of
+the marks and of the projection is proved by ``tests/context/test_accounting.py``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Final, Literal, TypedDict
+from typing import Final
 
 from holdfast.context.accounting import (
     SMALLEST_WINDOW,
@@ -23,59 +22,20 @@ from holdfast.context.accounting import (
     p95,
     project,
 )
-from holdfast.context.assembly import WireFormat
-from holdfast.context.blocks import Block, blocks_of, is_system, is_user
+from holdfast.context.blocks import SYSTEM_ROLES, Block, PricedBlocks, is_user
 from holdfast.context.tokens import Calibration, TokenEstimator
 from holdfast.engine.rooms import Rooms
+from holdfast.engine.turn.asking import Ask
 from holdfast.errors import UsageError
 from holdfast.models.windows import window_of
-from holdfast.ports import Model
 from holdfast.sessions.store import Look
 from holdfast.sessions.transcript import Transcript
-from holdfast.types import Json, Message
+from holdfast.types import Message
 
 _SPOKEN: Final = frozenset({"message", "pin"})
 _DISBELIEF: Final = 6
 
-__all__ = ["About", "Ask", "Measured", "Measurer"]
-
-
-class About(TypedDict, total=False):
-    """What a host may say about the request it is about to send; all of it is optional."""
-
-    system: str | None
-    """The system text it sends besides the conversation."""
-    tools: Sequence[Mapping[str, Json]]
-    """The tools it offers, as the provider takes them."""
-    format: WireFormat
-    """Whose messages: ``openai`` (default) or ``anthropic``."""
-    model: str | None
-    """The name of the model: decides what it accepts, and how tokens are counted."""
-    window: int | None
-    """What the model can read; default: ``context.window``."""
-    max_output: int
-    """How long the answer may become."""
-    reported: Reported | None
-    """What the provider counted for the last request."""
-    strategy: Literal["layered", "summary", "selective"] | None
-    """How to compact; default: ``compaction.strategy``."""
-    summariser: Model | None
-    """A model that writes better summaries than the rules do."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ask:
-    """``About`` with its defaults."""
-
-    system: str | None = None
-    tools: Sequence[Mapping[str, Json]] = ()
-    format: WireFormat = "openai"
-    model: str | None = None
-    window: int | None = None
-    max_output: int = 0
-    reported: Reported | None = None
-    strategy: Literal["layered", "summary", "selective"] | None = None
-    summariser: Model | None = None
+__all__ = ["Measured", "Measurer"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,7 +74,7 @@ class Measurer:
 
     def measure(self) -> Measured:
         look = self._rooms.store.look(self._transcript)
-        blocks = blocks_of(look.view, self.estimator.message, self.estimator.image)
+        blocks = look.kept.get(PricedBlocks).of(look.view, self.estimator)
         settings = self._rooms.settings
         budget = make_budget(
             settings,
@@ -151,7 +111,8 @@ class Measurer:
                 hint=f"Give at least {SMALLEST_WINDOW}.",
             )
         known = window_of(self._ask.model) if self._ask.model else None
-        return given or effective_window(configured, known=known)
+        observed = self._ask.observed_window
+        return effective_window(given or configured, known=known, observed=observed)
 
     @property
     def outside(self) -> int:
@@ -163,7 +124,7 @@ class Measurer:
         return self.estimator.tools(self._ask.tools)
 
     def _system(self, estimator: TokenEstimator) -> int:
-        system = self._ask.system
+        system = self._ask.whole_system
         return estimator.message(Message.of("system", system)) if system else 0
 
     def learn(self) -> None:
@@ -200,9 +161,20 @@ class Measurer:
 
 
 def _immovable(blocks: Sequence[Block]) -> list[Block]:
-    users = [block for block in blocks if is_user(block.message) and block.item.kind in _SPOKEN]
-    ends = {block.entry for block in (*users[:1], *users[-1:])}
-    return [block for block in blocks if is_system(block.message) or block.entry in ends]
+    ends = {block.entry for block in (*_first_spoken(blocks), *_first_spoken(blocks[::-1]))}
+    return [
+        block
+        for block in blocks
+        if block.item.message.role in SYSTEM_ROLES or block.item.stands_for[0] in ends
+    ]
+
+
+def _first_spoken(blocks: Sequence[Block]) -> list[Block]:
+    """The first of these in which the user speaks."""
+    for block in blocks:
+        if block.item.kind in _SPOKEN and is_user(block.message):
+            return [block]
+    return []
 
 
 def _growths(blocks: Sequence[Block]) -> list[int]:

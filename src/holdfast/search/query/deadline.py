@@ -6,22 +6,27 @@ one takes longer than many a search.
 
 Promise: nobody waits longer than the time that is left; threads nobody waits for any more are
 at most ``MOST_ABANDONED``, and one that is free is used again
-(``tests/search/test_pipeline_ports.py``, ``test_pipeline_reading.py``).
+(``tests/search/test_pipeline_ports.py``, ``test_pipeline_reading.py``). A process that ends
+waits for calls that run, but only so long: one that is cut off inside an encoder would take the
+process down with it (``tests/engine/test_exit.py``).
 """
 
 from __future__ import annotations
 
+import atexit
 import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from queue import SimpleQueue
 from threading import Event, Lock, Thread
+from time import monotonic
 from typing import Final, Generic, TypeVar
 
 __all__ = ["MOST_ABANDONED", "Deadline", "Started", "TooBusy", "TooSlow", "start"]
 
 MOST_ABANDONED: Final = 4
 _MOST_FREE: Final = 8
+_EXIT_SECONDS: Final = 10.0
 
 _Result = TypeVar("_Result")
 
@@ -31,7 +36,7 @@ class TooSlow(Exception):
 
 
 class TooBusy(Exception):
-    """Earlier calls that nobody waits for any more are still running."""
+    """Earlier calls that nobody waits for any more are still running, or the process ends."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -84,6 +89,9 @@ class _Threads:
 
     def __init__(self) -> None:
         self._free: list[SimpleQueue[Callable[[], None]]] = []
+        self.running: set[Event] = set()
+        """Of each call that has begun: set when it has ended."""
+        self.is_ending = False
 
     def run(self, work: Callable[[], None]) -> None:
         """Let a free thread do the work, or a new one. It must not raise."""
@@ -105,9 +113,18 @@ class _Threads:
     def forget(self) -> None:
         """In a process that was forked there are none."""
         self._free = []
+        self.running = set()
+
+    def finish(self) -> None:
+        """The process ends: begin nothing more, and wait for what runs."""
+        self.is_ending = True
+        until = monotonic() + _EXIT_SECONDS
+        for done in self.running.copy():
+            done.wait(max(0.0, until - monotonic()))
 
 
 _threads: Final = _Threads()
+atexit.register(_threads.finish)
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_threads.forget)
 
@@ -122,6 +139,7 @@ class Started(Generic[_Result]):
         self._given_up = False
         self._result: list[_Result] = []
         self._error: Exception | None = None
+        _threads.running.add(self._done)
         _threads.run(self._run)
 
     def _run(self) -> None:
@@ -133,6 +151,7 @@ class Started(Generic[_Result]):
             if self._given_up:
                 _abandoned.add(-1)
             self._done.set()
+        _threads.running.discard(self._done)
 
     def result(self, seconds: float) -> _Result:
         """What the call returned or raised.
@@ -148,6 +167,10 @@ class Started(Generic[_Result]):
             raise self._error
         return self._result[0]
 
+    def wait(self, seconds: float) -> bool:
+        """Whether it has ended within ``seconds``; its result can still be asked for."""
+        return self._done.wait(seconds)
+
     def give_up(self) -> None:
         """Nobody will ask for the result."""
         with self._lock:
@@ -160,8 +183,8 @@ def start(call: Callable[[], _Result]) -> Started[_Result]:
     """Begin a call in a thread of its own.
 
     Raises:
-        TooBusy: too many earlier ones never came back.
+        TooBusy: too many earlier ones never came back, or the process ends.
     """
-    if _abandoned.full:
+    if _abandoned.full or _threads.is_ending:
         raise TooBusy
     return Started(call)

@@ -1,0 +1,185 @@
+"""``events.jsonl``, read back: the last of them, or each as it is written.
+
+Promise: a line that is torn or not ours costs only itself; of a large log only the end is read;
+whoever follows it sees every event once, also when an erasure or somebody else puts another
+file in its place (``tests/doors/test_cli_events.py``). Nothing is made and nothing is changed.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from itertools import islice
+from pathlib import Path
+from typing import BinaryIO, Final
+
+from holdfast.types import Json
+
+__all__ = ["EventReader", "Told"]
+
+Told = dict[str, Json]
+
+_BLOCK: Final = 1 << 16
+_FIRST: Final = 20
+_BEGINNING: Final = b'{"event":'
+"""How each of our lines begins: behind a line torn by a crash the next one can be found."""
+
+
+class EventReader:
+    """Reads one log of events. ``unreadable`` counts the lines that are none."""
+
+    def __init__(self, path: Path, wanted: Callable[[Told], bool] = lambda told: True) -> None:
+        self._path = path
+        self._wanted = wanted
+        self._file: BinaryIO | None = None
+        self._at = 0
+        """Behind the last whole line that was read."""
+        self.unreadable = 0
+
+    def last(self, count: int | None) -> list[Told]:
+        """The newest events that are wanted, the newest last; all of them if no ``count``.
+
+        ``new`` goes on behind them.
+        """
+        self._open()
+        if self._file is None:
+            return []
+        self._at = _end_of_lines(self._file)
+        found: list[Told] = []
+        for line in _lines_back(self._file, self._at):
+            if (told := self._parsed(line)) is not None and self._wanted(told):
+                found.append(told)
+                if count is not None and len(found) >= count:
+                    break
+        return found[::-1]
+
+    def new(self) -> Iterator[Told]:
+        """The events that were written since; whoever follows asks again and again."""
+        if self._file is not None and self._is_replaced(self._file):
+            yield from self._read_on()  # nobody writes to the old one any more
+            self._move()
+        elif self._file is None:
+            self._open()
+        yield from self._read_on()
+
+    def close(self) -> None:
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+
+    def _open(self) -> None:
+        with suppress(FileNotFoundError):
+            self._file = self._path.open("rb")
+            self._at = 0
+
+    def _is_replaced(self, file: BinaryIO) -> bool:
+        try:
+            now = self._path.stat()
+        except FileNotFoundError:
+            return False  # removed: what comes next has a file of its own
+        known = os.fstat(file.fileno())
+        return (now.st_ino, now.st_dev) != (known.st_ino, known.st_dev)
+
+    def _move(self) -> None:
+        """Go on in the file that has taken the place of ours.
+
+        An erasure leaves every line in its place, changed or empty: there we go on behind as
+        many lines as we had. Any other file is a new log, and read from its beginning.
+        """
+        old, at = self._file, self._at
+        self._file = None
+        self._open()
+        if old is None or self._file is None:
+            return
+        with old:
+            if _first_of(self._file) & _first_of(old):
+                self._at = _behind(self._file, _count_lines(old, at))
+
+    def _read_on(self) -> Iterator[Told]:
+        if self._file is None:
+            return
+        size = os.fstat(self._file.fileno()).st_size
+        if size < self._at:  # cut short by somebody: it begins anew
+            self._at = 0
+        self._file.seek(self._at)
+        while line := self._file.readline():
+            if not line.endswith(b"\n"):
+                break  # still being written
+            self._at += len(line)
+            if (told := self._parsed(line)) is not None and self._wanted(told):
+                yield told
+
+    def _parsed(self, line: bytes) -> Told | None:
+        if not line.strip():
+            return None
+        told = _event_in(line)
+        self.unreadable += told is None or line.rfind(_BEGINNING) > 0
+        return told
+
+
+def _end_of_lines(file: BinaryIO) -> int:
+    """Behind the last newline: what follows it is still being written."""
+    end = os.fstat(file.fileno()).st_size
+    while end:
+        start = max(0, end - _BLOCK)
+        file.seek(start)
+        found = file.read(end - start).rfind(b"\n")
+        if found >= 0:
+            return start + found + 1
+        end = start
+    return 0
+
+
+def _lines_back(file: BinaryIO, end: int) -> Iterator[bytes]:
+    """The lines before ``end``, the last first; reads no more than is taken."""
+    parts: list[bytes] = []  # of the line whose beginning was not found yet, the last part first
+    while end:
+        start = max(0, end - _BLOCK)
+        file.seek(start)
+        block = file.read(end - start)
+        end = start
+        *others, last = block.split(b"\n")
+        if not others:
+            parts.append(last)
+            continue
+        yield last + b"".join(reversed(parts))
+        yield from reversed(others[1:])
+        parts = [others[0]]
+    yield b"".join(reversed(parts))
+
+
+def _first_of(file: BinaryIO) -> set[tuple[Json, Json]]:
+    """By what a log is known again: what happened first, and when; erasures leave that."""
+    file.seek(0)
+    found = (_event_in(line) for line in islice(file, _FIRST))
+    return {(told["event"], told.get("at")) for told in found if told is not None}
+
+
+def _event_in(line: bytes) -> Told | None:
+    """The event of a line, also if a torn one stands before it."""
+    for start in (0, line.rfind(_BEGINNING)):
+        with suppress(ValueError, RecursionError):
+            told = json.loads(line[max(0, start) :])
+            if isinstance(told, dict) and isinstance(told.get("event"), str):
+                return told
+    return None
+
+
+def _count_lines(file: BinaryIO, end: int) -> int:
+    file.seek(0)
+    count = 0
+    while end and (block := file.read(min(_BLOCK, end))):
+        count += block.count(b"\n")
+        end -= len(block)
+    return count
+
+
+def _behind(file: BinaryIO, lines: int) -> int:
+    """Where the line after that many begins."""
+    file.seek(0)
+    for _ in range(lines):
+        if not file.readline():
+            break
+    return file.tell()
