@@ -14,7 +14,7 @@ from threading import Thread
 from typing import Any, Final
 
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
     RuleBasedStateMachine,
@@ -358,6 +358,7 @@ def test_a_conversation_keeps_its_promises_whatever_happens_in_whatever_order(sh
             settings=settings(
                 max_examples=max(4, STEPS // SHARDS // 100),
                 stateful_step_count=40,
+                phases=(Phase.explicit, Phase.generate),  # each step syncs: shrinking takes hours
                 suppress_health_check=list(HealthCheck),
             ),
         )
