@@ -41,7 +41,7 @@ from tests.engine.losing import (
 )
 from tests.scale import scaled
 
-STEPS: Final = scaled(2_500)
+STEPS: Final = scaled(1_500)
 SHARDS: Final = 4
 WINDOW: Final = 3_000
 ATTEMPTS: Final = 2

@@ -26,8 +26,8 @@ from tests.context.messy import messy_entries, messy_messages
 from tests.scale import SCALE, scaled
 
 SHARDS = 10
-SEQUENCES = scaled(3_000) if SCALE <= 1 else round(12_500 * SCALE)
-"""3,000 by default, 250,000 in the long run."""
+SEQUENCES = scaled(1_500) if SCALE <= 1 else round(12_500 * SCALE)
+"""1,500 by default, 250,000 in the long run."""
 
 
 A_HOME = 25
