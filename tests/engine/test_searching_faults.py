@@ -444,3 +444,15 @@ def test_an_encoder_that_is_switched_off_is_not_told_as_missing(home: Path) -> N
         said = 'meaning: switched off (search.embedder = "none")'
         assert engine.search("kayak").degraded == (said,)
         assert said in engine.index.status().problems
+
+
+def test_aliases_that_cannot_be_read_are_named(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(self: object) -> None:
+        raise StorageError("the bank cannot be read")
+
+    with holdfast.open(home, background=False) as engine:
+        engine.remember("Ana moves to Porto.", entity="Ana")
+        monkeypatch.setattr(type(engine.facts), "entities", fail)
+        found = engine.search("Porto", entity="Ana")
+    assert found.passages
+    assert "aliases: the bank cannot be read" in found.degraded

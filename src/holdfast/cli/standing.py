@@ -99,7 +99,10 @@ def _other_tiers(found: Status, index: dict[str, Json] | None) -> Iterator[tuple
     if index is None:
         yield "index", "none yet; the first search makes one"
     elif "chunks" in index:
-        waiting = f"{index['changed']:,} documents wait" if index["changed"] else "up to date"
+        many = (
+            f"{index['changed']:,} documents wait" if index["changed"] != 1 else "1 document waits"
+        )
+        waiting = many if index["changed"] else "up to date"
         how = "by words and meaning" if index["encoders"] else "by words alone"
         yield "index", f"{_many(index['chunks'], 'passage', 'passages')}, {waiting}, {how}"
     for problem in (index or {}).get("problems", ()):

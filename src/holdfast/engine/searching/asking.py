@@ -124,6 +124,7 @@ def _searched(
     readable = partial(may_read, request.reader, memberships=request.memberships)
     seconds = CATCH_UP_SECONDS if rooms.has_background else ALONE_SECONDS
     caught = room.catch_up(may_read=readable, seconds=seconds, in_view=in_view)
+    aliases, unknown = _aliases(rooms, request)
     problems = _embedded(rooms, caught.documents, request, began) if request.vectors else ()
     result = run(
         replace(request, timeout_ms=_left_ms(request, began)),
@@ -132,9 +133,9 @@ def _searched(
         zone=rooms.zone,
         content=room.content,
         is_fresh=lambda key: key not in caught.stale,  # its file was compared this moment
-        aliases=_aliases(rooms, request),
+        aliases=aliases,
         tuning=_tuning(rooms),
-        degraded=[*caught.said(), *(f"meaning: {each}" for each in problems)],
+        degraded=[*caught.said(), *unknown, *(f"meaning: {each}" for each in problems)],
         count_tokens=rooms.estimator(None).text,
     )
     cited = tuple(_with_citations(each, room.sources.cited_as) for each in result.passages)
@@ -265,12 +266,14 @@ def _tuning(rooms: Rooms) -> Tuning:
     )
 
 
-def _aliases(rooms: Rooms, request: SearchRequest) -> Mapping[str, Sequence[str]]:
-    """Other names of the things the bank knows; read only where they are used."""
+def _aliases(
+    rooms: Rooms, request: SearchRequest
+) -> tuple[Mapping[str, Sequence[str]], Sequence[str]]:
+    """Other names of the things the bank knows, read only where they are used; and why not."""
     if request.entity is None and not rooms.settings.search.expand:
-        return {}
+        return {}, ()
     try:
         entities = rooms.memory.facts.entities()
-    except HoldfastError:
-        return {}
-    return {each.name: tuple(each.aliases) for each in entities if each.aliases}
+    except HoldfastError as error:
+        return {}, (f"aliases: {error.message}",)
+    return {each.name: tuple(each.aliases) for each in entities if each.aliases}, ()
