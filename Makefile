@@ -11,16 +11,19 @@ export HOLDFAST_DATA := $(abspath ../shared/data)
 endif
 endif
 
-.PHONY: run test test-long check setup bench bench-peers replay docs format clean help
+.PHONY: run test test-long test-llm check setup bench bench-peers replay docs format clean help
 
-run: $(READY)          ## open the main job: a tour of what Holdfast does
-	@$(VENV)/bin/holdfast demo
+run: $(READY)          ## open the main job: a chat if there is a model, else a tour, and how to get one
+	@$(VENV)/bin/holdfast start
 
 test: $(READY)         ## all tests, a few minutes
 	@$(VENV)/bin/pytest -n auto --dist worksteal
 
 test-long: $(READY)    ## the same tests with 20 times the generated cases
 	@HOLDFAST_TEST_SCALE=20 $(VENV)/bin/pytest -n auto --dist worksteal --timeout 5400
+
+test-llm: $(READY)     ## flush, summary and restored answers with a real 1.5B model (fetches 1.1 GB once)
+	@$(PYTHON) -m scripts.test_llm --write docs/embedded-run.md
 
 check: $(READY)        ## format, lint, types, layers, docs
 	@$(VENV)/bin/ruff format --check .

@@ -15,8 +15,10 @@ from pathlib import Path
 
 from benchmarks import (
     append,
+    cold,
     context,
     extraction,
+    importing,
     memory,
     opening,
     planning,
@@ -38,6 +40,8 @@ ALL = {
     "recall": recall.measure,
     "survival": survival.measure,
     "turn": turn.measure,
+    "cold": cold.measure,
+    "import": importing.measure,
 }
 
 

@@ -10,8 +10,6 @@ python -m benchmarks search       10,000 chunks (HOLDFAST_BENCH_ALL=1: 100,000 a
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Sequence
@@ -20,6 +18,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import holdfast
+from benchmarks import cold
 from holdfast.cli.benching.retrieval import Measured, read, summary
 from holdfast.cli.benching.retrieval import measure as measure_retrieval
 from holdfast.cli.benching.speed import measure as measure_speed
@@ -50,11 +49,10 @@ QUERIES: Final = 200
 
 
 INGESTED: Final = 400
-COLD: Final = 0.6
 
 
 def measure() -> list[dict[str, Any]]:
-    figures = [*_speed(), _ingest(), *_cold()]
+    figures = [*_speed(), _ingest(), *cold.measure()]
     if "HOLDFAST_DATA" not in os.environ:
         print("retrieval: skipped, it needs the public questions (HOLDFAST_DATA)")
         return figures
@@ -159,36 +157,6 @@ def _ingest() -> dict[str, Any]:
         "goal": "≥ 0.9",
         "met": raw / ours >= 0.9,
     }
-
-
-def _cold() -> list[dict[str, Any]]:
-    """The command, from nothing: the best of five, since it is start-up that is measured."""
-    figures = []
-    with tempfile.TemporaryDirectory(prefix="holdfast-bench-") as home:
-        command = [sys.executable, "-m", "holdfast", "--home", home]
-        subprocess.run(
-            [*command, "remember", "The office moved to Lisbon."],
-            check=True,
-            stdout=subprocess.DEVNULL,
-        )
-        subprocess.run([*command, "index", "sync"], check=True, stdout=subprocess.DEVNULL)
-        for what, options in (("by words", ["--no-vector"]), ("by words and meaning", [])):
-            seconds = []
-            for _ in range(5):
-                begun = time.perf_counter()
-                search = [*command, "search", "where is the office?", *options]
-                subprocess.run(search, check=True, stdout=subprocess.DEVNULL)
-                seconds.append(time.perf_counter() - begun)
-            figures.append(
-                {
-                    "what": f"holdfast search from cold, {what}",
-                    "value": round(min(seconds), 3),
-                    "unit": "s",
-                    "goal": f"≤ {COLD:g}",
-                    "met": min(seconds) <= COLD,
-                }
-            )
-    return figures
 
 
 _TOPICS: Final = (

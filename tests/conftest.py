@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import tempfile
 from collections.abc import Generator, Iterator
 from pathlib import Path
@@ -22,6 +23,15 @@ settings.register_profile(
     print_blob=True,
 )
 settings.load_profile("holdfast")
+
+
+def pytest_configure() -> None:
+    """The folders of tests lie in memory where there is room: on a disk most of a run is spent
+    waiting for syncs, and what a sync is good for is proved by cutting the power in
+    ``tests/sessions/test_power_loss.py``."""
+    memory = Path("/dev/shm")
+    if os.access(memory, os.W_OK) and shutil.disk_usage(memory).free > 4 << 30:
+        os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(memory))
 
 
 def pytest_runtest_setup() -> None:
@@ -54,6 +64,9 @@ def clean_environ(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     for name in list(os.environ):
         if name.startswith("HOLDFAST_") and name not in {"HOLDFAST_DATA", "HOLDFAST_TEST_SCALE"}:
             monkeypatch.delenv(name)
+        elif name.endswith(("_API_KEY", "_API_TOKEN", "_TOKEN")):
+            monkeypatch.delenv(name)  # no test may spend anybody's money
+    monkeypatch.setenv("HOLDFAST_MODEL_LOOK_FOR_SERVERS", "false")
     # By words alone, unless a test asks for encoders: loading one takes longer than most tests.
     monkeypatch.setenv("HOLDFAST_SEARCH_EMBEDDER", "none")
     monkeypatch.setenv("HOLDFAST_MODELS", str(Path(tempfile.gettempdir()) / "holdfast-test-models"))
@@ -63,6 +76,13 @@ def clean_environ(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 @pytest.fixture
 def home(tmp_path: Path) -> Path:
     return tmp_path / "home"
+
+
+@pytest.fixture
+def disk_path() -> Iterator[Path]:
+    """A folder on a disk, whose syncs take their time: for what is about disks and their pace."""
+    with tempfile.TemporaryDirectory(prefix="holdfast-") as folder:
+        yield Path(folder).resolve()
 
 
 @pytest.fixture

@@ -277,6 +277,9 @@ class CompactionEnd(Event):
     tokens_after: int
     dropped: int
     fallbacks: tuple[str, ...] = ()
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cost: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -112,10 +112,20 @@ class Traits:
     input_price: float = 0.0
     """US dollars per million tokens."""
     output_price: float = 0.0
+    cache_read_price: float | None = None
+    """Of tokens that were in the provider's cache; None: as dear as any other."""
+    cache_write_price: float | None = None
+    """Of tokens that were put into it; None: as dear as any other."""
 
     def cost(self, usage: Usage) -> float:
-        """US dollars of one call, without the discount for what was cached."""
-        dear = usage.context_tokens * self.input_price + usage.output_tokens * self.output_price
+        """US dollars of one call; cached tokens at their own price, where it is known."""
+        read, write = self.cache_read_price, self.cache_write_price
+        dear = (
+            usage.input_tokens * self.input_price
+            + usage.cache_read_tokens * (self.input_price if read is None else read)
+            + usage.cache_write_tokens * (self.input_price if write is None else write)
+            + usage.output_tokens * self.output_price
+        )
         return dear / 1_000_000
 
 

@@ -281,6 +281,11 @@ class Entry:
         stored = self.data if self.type == "message" else self.data.get("message")
         return Message.from_json(stored) if stored and "role" in stored else None
 
+    @property
+    def is_foreign(self) -> bool:
+        """Whether it was brought in from a file that somebody else may have written."""
+        return self.extra.get("trust") == "import"
+
 
 ViewKind = Literal["message", "pin", "summary", "recall", "marker"]
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from holdfast.context.compaction import Compacted, CompactionPlan, ModelFailure
 from holdfast.context.compaction.audit import is_refusal, mentions
-from holdfast.context.compaction.writing import MOST_CALLS, sections_of
+from holdfast.context.compaction.writing import MOST_CALLS, _said_once, sections_of
 from holdfast.ports import ModelReply, ModelRequest
 from holdfast.types import Message, ToolCall
 from tests.context.compacting import (
@@ -144,7 +144,9 @@ def test_a_summary_that_forgets_the_latest_request_gets_it_added() -> None:
     assert any(REQUEST[:40] in part.text for part in done.summary if part.kind == "said")
 
 
-LONG = "## Goal\n- Migrate billing.\n## State\n" + "- The database OPS-4711 is big.\n" * 2_000
+LONG = "## Goal\n- Migrate billing.\n## State\n" + "".join(
+    f"- The database OPS-4711 has {number} tables.\n" for number in range(2_000)
+)
 TOOL_CALL = ModelReply(
     message=Message(role="assistant", parts=(ToolCall(id="x", name="bash", arguments="{}"),))
 )
@@ -329,3 +331,11 @@ def test_a_request_is_mentioned_by_its_words_in_any_order() -> None:
     assert not mentions("All is well", "migrate the billing database")
     assert mentions("anything", "ok!")
     assert mentions("把网关改到端口", "网关端口改一下")
+
+
+def test_what_a_model_says_over_and_over_counts_once() -> None:
+    row = "- The assistant wrote a checklist for the move later."
+    text = "## Goal\n- Move the till.\n\n## State\n" + f"{row}\n" * 40 + "- The ass"
+    told = _said_once(replace(reply(text), stop_reason="length"))
+    assert told.splitlines() == ["## Goal", "- Move the till.", "", "## State", row]
+    assert _said_once(reply("## Goal\n- a\n- b")) == "## Goal\n- a\n- b"

@@ -9,6 +9,7 @@ from holdfast.context.extract.commands import (
     changes_something,
     diffed_files,
     edited_files,
+    failed,
     missing_modules,
 )
 from holdfast.context.extract.commands import (
@@ -403,3 +404,21 @@ def test_a_run_of_two_thousand_messages_reads_each_result_once_at_most() -> None
     found = by_entity(extract(heard(*steps)).lines)
     assert found["tests"][0].text == "python -m pytest tests → 999 failed, 3 passed"
     assert len(found["tests"]) == 1
+
+
+@pytest.mark.parametrize(
+    ("output", "is_failure"),
+    [
+        ("Error: no such booking", True),
+        ("错误409：2027年6月11日没有预订。", True),
+        ("无法连接到服务器", True),
+        ("<returncode>1</returncode>", True),
+        ("共 3 条，没有错误", False),
+        ("Booked. No errors.", False),
+    ],
+)
+def test_a_result_that_says_it_failed_is_believed_in_both_languages(
+    output: str, is_failure: bool
+) -> None:
+    assert failed(output, None) is is_failure
+    assert failed(output, True)

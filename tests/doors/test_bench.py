@@ -23,7 +23,7 @@ from holdfast.engine.facade import Engine, open_engine
 from holdfast.errors import HoldfastError, NotFound, UsageError
 from holdfast.sessions.shapes import message_of
 from holdfast.types import Entry, Json
-from tests.doors.command import holdfast
+from tests.doors.inside import inside
 from tests.scale import scaled
 
 # ── a searcher of its own: words in common, over the real transcripts ───────────────────────
@@ -309,7 +309,7 @@ def test_the_command_reads_a_file_and_writes_the_ranking(tmp_path: Path) -> None
     file, out = write(tmp_path / "two.jsonl", DOGS, CATS), tmp_path / "ranked.jsonl"
     arguments = ["bench", "retrieval", str(file), "--no-vector", "--dump", str(out), "--json"]
 
-    done = holdfast(tmp_path / "home", *arguments)
+    done = inside(tmp_path / "home", *arguments)
 
     assert done.code == 0, done.err
     assert [line.get("corpus") for line in done.lines] == ["dogs", "cats/群", None]

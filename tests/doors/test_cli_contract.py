@@ -13,6 +13,7 @@ import pytest
 
 import holdfast as library
 from tests.doors.command import holdfast
+from tests.doors.inside import inside
 from tests.scale import SCALE
 
 READING = [
@@ -67,7 +68,7 @@ def filled(template: Path, home: Path) -> Path:
 def test_with_json_stdout_is_one_compact_object_per_line_and_nothing_else(
     filled: Path, command: list[str]
 ) -> None:
-    run = holdfast(filled, *command, "--json")
+    run = inside(filled, *command, "--json")
     assert run.code == 0, run.err
     assert run.lines
     for line in run.out.splitlines():
@@ -85,7 +86,7 @@ def test_with_json_stdout_is_one_compact_object_per_line_and_nothing_else(
     ids=" ".join,
 )
 def test_for_people_nothing_said_can_steer_the_terminal(filled: Path, command: list[str]) -> None:
-    run = holdfast(filled, *command)
+    run = inside(filled, *command)
     assert run.code == 0, run.err
     assert run.out
     assert "\x1b" not in run.out
@@ -111,7 +112,7 @@ def test_for_people_nothing_said_can_steer_the_terminal(filled: Path, command: l
 def test_an_error_goes_to_stderr_with_what_to_do_and_a_stable_code(
     filled: Path, command: list[str], code: int, told: str
 ) -> None:
-    run = holdfast(filled, *command)
+    run = inside(filled, *command)
     assert (run.code, run.out) == (code, "")
     assert told in run.err
     assert "Traceback" not in run.err
@@ -132,7 +133,7 @@ def test_a_reader_that_stops_reading_is_no_error(filled: Path) -> None:
 
 
 def test_another_agent_is_another_memory(filled: Path) -> None:
-    run = holdfast(filled, "--agent", "other", "sessions", "list", "--json")
+    run = inside(filled, "--agent", "other", "sessions", "list", "--json")
     assert run.lines == [{"summary": True, "sessions": 0, "bytes": 0}]
 
 
@@ -159,18 +160,28 @@ IN_ENCODINGS = [  # every command in one of them; in the long run in all
 def test_a_terminal_of_few_characters_gets_escapes_not_a_traceback(
     filled: Path, command: list[str], encoding: str
 ) -> None:
-    environ = {**os.environ, "PYTHONIOENCODING": encoding}
     for options in ([], ["--json"]):
-        run = subprocess.run(
-            [sys.executable, "-m", "holdfast", "--home", str(filled), *command, *options],
-            capture_output=True,
-            env=environ,
-            check=False,
-        )
-        assert run.returncode == 0, run.stderr
+        run = inside(filled, *command, *options, encoding=encoding)
+        assert run.code == 0, run.err
         if options:
-            for line in run.stdout.decode(encoding).splitlines():
-                json.loads(line)
+            assert run.lines
+
+
+@pytest.mark.parametrize("encoding", ENCODINGS)
+def test_so_does_a_terminal_whose_encoding_the_environment_tells(
+    filled: Path, encoding: str
+) -> None:
+    run = subprocess.run(
+        [sys.executable, "-m", "holdfast", "--home", str(filled), "sessions", "list", "--json"],
+        capture_output=True,
+        env={**os.environ, "PYTHONIOENCODING": encoding},
+        check=False,
+    )
+    assert run.returncode == 0, run.stderr
+    told = run.stdout.decode(encoding)
+    *listed, _ = map(json.loads, told.splitlines())
+    assert {each["name"] for each in listed} == {"旅行", "s1"}
+    assert ("旅行" in told) == (encoding == "gbk")
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
@@ -182,16 +193,12 @@ def test_an_answer_that_cannot_be_written_is_an_error_not_a_traceback(filled: Pa
     assert "Traceback" not in run.stderr
 
 
-def test_a_home_that_is_a_file_or_nothing_is_refused(tmp_path: Path) -> None:
+def test_a_home_that_is_a_file_or_nothing_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     file = tmp_path / "file"
     file.write_text("x")
-    assert "is a file" in holdfast(file, "status").err
-    run = subprocess.run(
-        [sys.executable, "-m", "holdfast", "--home", "", "status"],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert run.returncode == 2
+    assert "is a file" in inside(file, "status").err
+    monkeypatch.chdir(tmp_path)
+    assert inside("", "status").code == 2
     assert [path.name for path in tmp_path.iterdir()] == ["file"]

@@ -154,15 +154,31 @@ def test_it_opens_no_room(home: Path) -> None:
 
 
 @contextmanager
+def interruptible() -> Iterator[None]:
+    """What is started here hears Ctrl-C, also where these tests run in the background of a shell:
+    such a shell has its programs ignore it, and who is started by them inherits that."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+HANGS_SECONDS = 240
+"""Only to end a test that would otherwise never end: a follower is asked, never timed."""
+
+
+@contextmanager
 def following(home: Path, *options: str) -> Iterator[subprocess.Popen[str]]:
-    process = subprocess.Popen(
-        [sys.executable, "-m", "holdfast", "--home", str(home), "events", "--follow", *options],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        encoding="utf-8",
-        env={**os.environ, "PYTHONUNBUFFERED": ""},
-    )
+    with interruptible():
+        process = subprocess.Popen(
+            [sys.executable, "-m", "holdfast", "--home", str(home), "events", "--follow", *options],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            encoding="utf-8",
+            env={**os.environ, "PYTHONUNBUFFERED": ""},
+        )
     try:
         yield process
     finally:
@@ -187,7 +203,7 @@ def test_who_follows_sees_each_event_at_once_also_after_an_erasure(home: Path) -
                 seen.append(json.loads(process.stdout.readline())["event"])
             assert seen.count("session_started") == 1, "nothing is told twice"
             process.send_signal(signal.SIGINT)
-            rest, told = process.communicate(timeout=60)
+            rest, told = process.communicate(timeout=HANGS_SECONDS)
             assert process.returncode == 0
             assert json.loads(rest.splitlines()[-1])["events"] == 2 + len(seen)
             assert told == ""
@@ -200,7 +216,7 @@ def test_following_ends_when_nobody_reads_any_more(home: Path) -> None:
         assert process.stderr is not None
         assert "one" in process.stdout.readline()
         process.stdout.close()
-        assert process.wait(timeout=60) == 0
+        assert process.wait(timeout=HANGS_SECONDS) == 0
         assert process.stderr.read() == ""
 
 

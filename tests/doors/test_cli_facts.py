@@ -13,7 +13,8 @@ from holdfast.cli import archives, knowing
 from holdfast.cli.options import Door
 from holdfast.errors import NotFound, UsageError
 from holdfast.types import Json
-from tests.doors.command import Run, holdfast
+from tests.doors.command import Run
+from tests.doors.inside import inside
 
 OLD = '- W @Peter: Lives in Berlin. <!-- hf {"id":"aaaa1","observed":"2025-01-01"} -->'
 NEW = '- W @Peter: Lives in Lisbon. <!-- hf {"id":"bbbb2","observed":"2026-01-01"} -->'
@@ -141,13 +142,13 @@ def test_a_contradiction_is_shown_and_decided(filled: Path, say: Say) -> None:
 
 
 def test_the_commands_are_there(filled: Path) -> None:
-    (listed, _) = holdfast(filled, "facts", "list", "tea", "--entity", "peter", "--json").lines
+    (listed, _) = inside(filled, "facts", "list", "tea", "--entity", "peter", "--json").lines
     assert listed["id"] == "cccc3"
-    (conflict, _) = holdfast(filled, "conflicts", "list", "--json").lines
-    decided = holdfast(filled, "conflicts", "resolve", conflict["id"], "--keep", "both", "--json")
+    (conflict, _) = inside(filled, "conflicts", "list", "--json").lines
+    decided = inside(filled, "conflicts", "resolve", conflict["id"], "--keep", "both", "--json")
     assert [row.get("agrees") for row in map(json.loads, decided.out.splitlines())] == [
         ["bbbb2"],
         ["aaaa1"],
         None,
     ]
-    assert holdfast(filled, "facts", "show", "zzzz").code == 3
+    assert inside(filled, "facts", "show", "zzzz").code == 3

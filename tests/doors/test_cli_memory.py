@@ -8,25 +8,25 @@ from pathlib import Path
 
 import pytest
 
-from tests.doors.command import holdfast
+from tests.doors.inside import inside
 
 
 def test_a_memory_is_written_read_and_taken_back(home: Path) -> None:
-    run = holdfast(home, "remember", "Prefers tea.", "--kind", "O", "--entity", "Ana", "--json")
+    run = inside(home, "remember", "Prefers tea.", "--kind", "O", "--entity", "Ana", "--json")
     assert run.code == 0
     (told,) = run.lines
     assert told["added"][0]["text"] == "Prefers tea."
     assert (told["added"][0]["kind"], told["added"][0]["entity"]) == ("O", "Ana")
-    got = holdfast(home, "get", told["path"])
+    got = inside(home, "get", told["path"])
     assert "- O @Ana: Prefers tea." in got.out
-    undone = holdfast(home, "undo")
+    undone = inside(home, "undo")
     assert undone.code == 0
     assert "Prefers tea." in undone.out
-    assert holdfast(home, "get", told["path"]).code == 3
+    assert inside(home, "get", told["path"]).code == 3
 
 
 def test_a_confidence_makes_an_opinion(home: Path) -> None:
-    (told,) = holdfast(home, "remember", "Likes jazz.", "--confidence", "0.7", "--json").lines
+    (told,) = inside(home, "remember", "Likes jazz.", "--confidence", "0.7", "--json").lines
     assert (told["added"][0]["kind"], told["added"][0]["confidence"]) == ("O", 0.7)
 
 
@@ -40,7 +40,7 @@ def test_a_confidence_makes_an_opinion(home: Path) -> None:
     ],
 )
 def test_the_target_says_where(home: Path, target: str, path: str | None) -> None:
-    run = holdfast(home, "remember", "Goes to Porto.", "--target", target, "--json")
+    run = inside(home, "remember", "Goes to Porto.", "--target", target, "--json")
     assert run.lines[0]["path"] == path or (path is None and "memory/20" in run.lines[0]["path"])
 
 
@@ -57,18 +57,18 @@ def test_a_text_may_come_from_stdin(home: Path) -> None:
 
 
 def test_people_are_told_of_repeats_and_contradictions(home: Path) -> None:
-    holdfast(home, "remember", "The port is 8080.", "--entity", "api")
-    again = holdfast(home, "remember", "the port is 8080", "--entity", "api")
+    inside(home, "remember", "The port is 8080.", "--entity", "api")
+    again = inside(home, "remember", "the port is 8080", "--entity", "api")
     assert "not written again" in again.out
-    other = holdfast(home, "remember", "The port is 9090.", "--entity", "api")
+    other = inside(home, "remember", "The port is 9090.", "--entity", "api")
     assert "contradicts" in other.err
     assert "The port is 8080." in other.err
     assert f"holdfast --home {home} conflicts resolve" in other.err
-    listed = holdfast(home, "conflicts", "list", "--json").lines
+    listed = inside(home, "conflicts", "list", "--json").lines
     assert listed[-1]["summary"] is True
-    resolved = holdfast(home, "conflicts", "resolve", listed[0]["id"], "--keep", "old")
+    resolved = inside(home, "conflicts", "resolve", listed[0]["id"], "--keep", "old")
     assert resolved.code == 0, resolved.err
-    assert [each["text"] for each in holdfast(home, "facts", "list", "--json").lines[:-1]] == [
+    assert [each["text"] for each in inside(home, "facts", "list", "--json").lines[:-1]] == [
         "The port is 8080."
     ]
 
@@ -78,7 +78,7 @@ def test_a_chat_and_a_user_have_folders_of_their_own(home: Path) -> None:
         (("--chat", "team"), "chats/team"),
         (("--user", "bob"), "users/bob"),
     ):
-        run = holdfast(home, *options, "remember", f"For {folder} only.", "--target", "memory")
+        run = inside(home, *options, "remember", f"For {folder} only.", "--target", "memory")
         assert run.code == 0, run.err
         assert f"Written to {folder}/MEMORY.md" in run.err
         assert (home / "agents" / "main" / folder / "MEMORY.md").is_file()
@@ -105,7 +105,7 @@ def test_a_chat_and_a_user_have_folders_of_their_own(home: Path) -> None:
     ],
 )
 def test_a_mistake_is_told_with_what_to_do(home: Path, command: list[str], code: int) -> None:
-    run = holdfast(home, *command)
+    run = inside(home, *command)
     assert run.code == code, run.err
     assert run.err.strip()
     assert "Traceback" not in run.err
@@ -117,7 +117,7 @@ def test_a_mistake_is_told_with_what_to_do(home: Path, command: list[str], code:
     ids=" ".join,
 )
 def test_an_empty_list_says_how_to_fill_it(home: Path, command: list[str]) -> None:
-    run = holdfast(home, *command)
+    run = inside(home, *command)
     assert run.code == 0
     assert run.out == ""
     assert run.err.strip()

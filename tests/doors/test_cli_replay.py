@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import gzip
 import json
-import os
-import sys
-from contextlib import ExitStack, redirect_stderr, redirect_stdout
+from contextlib import redirect_stdout
 from io import StringIO
 from pathlib import Path
 from typing import Any
-from unittest.mock import patch
 
-from holdfast.cli import main, replay_page
+from holdfast.cli import replay_page
 from holdfast.engine.facade import open_engine
 from holdfast.engine.replay import Replayed, Trimmed
 from holdfast.formats import to_anthropic, to_openai
@@ -20,6 +17,7 @@ from holdfast.testing.corpus import conversation
 from holdfast.text import columns
 from holdfast.types import Message
 from tests.doors.command import Run, holdfast
+from tests.doors.inside import inside
 
 FIELDS = [
     "id",
@@ -48,36 +46,19 @@ def run(
     *arguments: str,
     home: Path | None = None,
     expect: int = 0,
-    stdin: str = "",
     environ: dict[str, str] | None = None,
+    encoding: str = "utf-8",
 ) -> Run:
-    """The command in this process: most of the time of a new one is spent on its start."""
-    out, err, code = StringIO(), StringIO(), 0
-    with ExitStack() as stack:
-        stack.enter_context(patch.object(sys, "argv", _line(home, *arguments)))
-        stack.enter_context(patch.object(sys, "stdin", StringIO(stdin)))
-        stack.enter_context(patch.dict(os.environ, {"COLUMNS": "120", **(environ or {})}))
-        stack.enter_context(redirect_stdout(out))
-        stack.enter_context(redirect_stderr(err))
-        try:
-            main()
-        except SystemExit as left:
-            code = left.code if isinstance(left.code, int) else 0
-    assert code == expect, err.getvalue()
-    return Run(code, out.getvalue(), err.getvalue())
-
-
-def _line(home: Path | None, *arguments: str) -> list[str]:
-    return ["holdfast", "--home", str(home or "unused-home"), *arguments]
-
-
-def program(
-    *arguments: str, home: Path | None = None, stdin: str = "", encoding: str = "utf-8"
-) -> Run:
-    """The command in a process of its own, where that may make a difference."""
-    environ = {"PYTHONIOENCODING": encoding}
+    """The command in this process."""
     place = home or Path("unused-home")
-    done = holdfast(place, *arguments, stdin=stdin, environ=environ)
+    done = inside(place, *arguments, environ=environ, encoding=encoding)
+    assert done.code == expect, done.err
+    return done
+
+
+def program(*arguments: str, stdin: str = "") -> Run:
+    """The command in a process of its own, where that may make a difference."""
+    done = holdfast(Path("unused-home"), *arguments, stdin=stdin)
     assert done.code == 0, done.err
     return done
 
@@ -156,7 +137,7 @@ def test_the_dump_can_be_checked_without_our_code(tmp_path: Path) -> None:
 
 def test_the_page_compares_with_plain_trimming(tmp_path: Path) -> None:
     log = write_log(tmp_path / "log.jsonl")
-    page = program("replay", str(log), "--window", "6000").out
+    page = run("replay", str(log), "--window", "6000", "--jobs", "1").out
     for words in (
         "plain trimming",
         "read for memory first, then compacted",
@@ -298,12 +279,12 @@ def test_nothing_is_cut_off_on_a_narrow_terminal(tmp_path: Path) -> None:
 
 def test_a_terminal_of_few_characters_gets_bars_it_can_show(tmp_path: Path, home: Path) -> None:
     log = write_log(tmp_path / "log.jsonl", conversations=1)
-    page = program("replay", str(log), "--window", "6000", encoding="ascii").out
+    page = run("replay", str(log), "--window", "6000", encoding="ascii").out
     assert "plain trimming  ####" in page
     assert "\\u" not in page
     assert "\\xb7" not in page
     fill(home, 3)
-    explained = program("context", "explain", "s", home=home, encoding="ascii").out
+    explained = run("context", "explain", "s", home=home, encoding="ascii").out
     assert explained.splitlines()[1].startswith("#")
     assert "\\u" not in explained
 

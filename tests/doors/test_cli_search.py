@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import holdfast as library
-from tests.doors.command import holdfast
+from tests.doors.inside import inside
 
 
 @pytest.fixture
@@ -20,7 +20,7 @@ def filled(home: Path) -> Path:
 
 
 def test_an_answer_has_the_promised_fields(filled: Path) -> None:
-    [found] = holdfast(filled, "search", "which database?", "--json").lines
+    [found] = inside(filled, "search", "which database?", "--json").lines
     assert set(found) == {"passages", "degraded", "why_empty", "took_ms"}
     first = found["passages"][0]
     assert {"text", "citation", "score", "kind", "time", "source"} <= set(first)
@@ -30,16 +30,16 @@ def test_an_answer_has_the_promised_fields(filled: Path) -> None:
 
 
 def test_explain_adds_the_trace(filled: Path) -> None:
-    [found] = holdfast(filled, "search", "tea", "--explain", "--json").lines
+    [found] = inside(filled, "search", "tea", "--explain", "--json").lines
     assert found["passages"][0]["trace"]["stages"]
     assert found["trace"]["legs"]
-    shown = holdfast(filled, "search", "tea", "--explain").out
+    shown = inside(filled, "search", "tea", "--explain").out
     assert "How it was searched" in shown
 
 
 def test_filters_are_passed_on(filled: Path) -> None:
     def texts(*options: str) -> list[str]:
-        [found] = holdfast(filled, "search", *options, "--json").lines
+        [found] = inside(filled, "search", *options, "--json").lines
         return [each["text"] for each in found["passages"]]
 
     assert texts("生日") == ["我女儿的生日是五月三号。"]
@@ -52,45 +52,38 @@ def test_filters_are_passed_on(filled: Path) -> None:
 
 
 def test_an_empty_answer_says_why_and_is_no_failure(filled: Path) -> None:
-    run = holdfast(filled, "search", "xylophone")
+    run = inside(filled, "search", "xylophone")
     assert run.code == 0
     assert run.out.startswith("Nothing found: ")
-    [found] = holdfast(filled, "search", "tea", "--chat-type", "group", "--json").lines
+    [found] = inside(filled, "search", "tea", "--chat-type", "group", "--json").lines
     assert found["passages"] == []
     assert "scope" in found["why_empty"]
 
 
 def test_a_query_can_come_from_a_pipe_and_no_query_is_an_error(filled: Path) -> None:
-    run = holdfast(filled, "search", "-", "--json", stdin="green tea\n")
+    run = inside(filled, "search", "-", "--json", stdin="green tea\n")
     assert run.lines[0]["passages"]
     for query in ('"', "a AND (b OR", "*", "NEAR(", "", "'; DROP TABLE chunk; --", "\u0000"):
         if "\0" not in query:
-            assert holdfast(filled, "search", query, "--json").code == 0
+            assert inside(filled, "search", query, "--json").code == 0
 
 
 @pytest.mark.parametrize(
     "options", [("--since", "soon"), ("--kind", "Q"), ("--source", "web"), ("--k", "0")]
 )
 def test_what_makes_no_sense_is_refused(filled: Path, options: tuple[str, str]) -> None:
-    assert holdfast(filled, "search", "tea", *options).code == 2
+    assert inside(filled, "search", "tea", *options).code == 2
 
 
 def test_the_index_commands(filled: Path) -> None:
-    [before] = holdfast(filled, "index", "status", "--json").lines
+    [before] = inside(filled, "index", "status", "--json").lines
     assert (before["documents"], before["changed"]) == (0, 2)
-    assert holdfast(filled, "index", "verify").code == 1
-    [done] = holdfast(filled, "index", "sync", "--json").lines
+    assert inside(filled, "index", "verify").code == 1
+    [done] = inside(filled, "index", "sync", "--json").lines
     assert done["documents"] == 2
-    [after] = holdfast(filled, "index", "status", "--json").lines
+    [after] = inside(filled, "index", "status", "--json").lines
     assert (after["documents"], after["changed"], after["chunks"]) == (2, 0, 3)
-    assert holdfast(filled, "index", "verify").code == 0
-    [built] = holdfast(filled, "index", "rebuild", "--json").lines
+    assert inside(filled, "index", "verify").code == 0
+    [built] = inside(filled, "index", "rebuild", "--json").lines
     assert built["documents"] == 2
-    assert holdfast(filled, "index", "verify", "--json").lines[-1]["intact"] is True
-
-
-def test_encoders_are_listed(home: Path) -> None:
-    [summary] = holdfast(home, "models", "list", "--json").lines
-    assert summary["encoders"] == 0  # switched off for tests
-    assert "none" in summary["missing"]
-    assert holdfast(home, "models", "fetch", "gpt-9").code == 2
+    assert inside(filled, "index", "verify", "--json").lines[-1]["intact"] is True

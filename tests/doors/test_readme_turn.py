@@ -27,6 +27,7 @@ from holdfast.types import Json
 from tests.engine.receivers import Behaviour, Receiver, answer, receiver
 
 README = Path(__file__).resolve().parents[2] / "README.md"
+CLIENTS = README.parent / "docs" / "clients.md"
 LIMIT = 10_000
 """What the server says its model can read: far less than the model's name says."""
 
@@ -35,7 +36,8 @@ FACT = "My sister Anna lives in Lisbon. 我的妹妹安娜住在里斯本。"
 
 def blocks() -> list[str]:
     """The examples that use a provider's client."""
-    found: list[str] = re.findall(r"```python\n(.*?)```", README.read_text("utf-8"), re.DOTALL)
+    text = README.read_text("utf-8") + CLIENTS.read_text("utf-8")
+    found: list[str] = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
     return [each for each in found if re.search(r"^import (anthropic|openai)$", each, re.MULTILINE)]
 
 

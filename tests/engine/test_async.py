@@ -48,9 +48,9 @@ def test_an_awaited_engine_is_open_until_it_is_closed(home: Path) -> None:
         assert len(engine.session("s1").view()) == 1
 
 
-def test_appends_awaited_together_share_syncs(home: Path, monkeypatch: object) -> None:
+def test_appends_awaited_together_share_syncs(disk_path: Path) -> None:
     async def converse() -> int:
-        async with holdfast.aopen(home) as engine:
+        async with holdfast.aopen(disk_path / "home") as engine:
             session = await engine.session("s1")
             writes = 0
             append = GrowingFile.append

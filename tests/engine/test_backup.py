@@ -27,7 +27,7 @@ from holdfast.engine.backup import (
 )
 from holdfast.errors import HoldfastError, Locked, NotFound, PolicyRefused, StorageError, UsageError
 from holdfast.testing import FixedClock
-from tests.doors.command import holdfast as command
+from tests.doors.inside import inside as command
 from tests.scale import scaled
 
 

@@ -569,6 +569,15 @@ def test_a_window_seen_of_one_model_says_nothing_of_another(home: Path) -> None:
         assert session.prepare("and", model="openai:gpt-4.1").budget.window > 1_000_000
 
 
+def test_a_refused_request_of_which_nothing_may_leave_is_not_sent_again(home: Path) -> None:
+    error = RuntimeError("This model's maximum context length is 8192 tokens")
+    with open_engine(home) as engine:
+        session = engine.session("s", model="openai:gpt-4", max_output=100)
+        session.prepare("hello")
+        with pytest.raises(IrreducibleContext, match="nothing of them may leave"):
+            session.recover(error)
+
+
 def test_what_somebody_says_while_a_session_is_emptied_is_saved_too(engine: Engine) -> None:
     session = engine.session("s")
     session.append({"role": "user", "content": "My sister Anna moved to Coimbra in May."})

@@ -25,9 +25,9 @@ from holdfast.types import Message, Text, ToolResult
 from tests.context.messy import messy_entries, messy_messages
 from tests.scale import SCALE, scaled
 
-SHARDS = 10
-SEQUENCES = scaled(1_500) if SCALE <= 1 else round(12_500 * SCALE)
-"""1,500 by default, 250,000 in the long run."""
+SHARDS = 4
+SEQUENCES = scaled(500) if SCALE <= 1 else round(12_500 * SCALE)
+"""500 by default, 250,000 in the long run."""
 
 
 A_HOME = 25
@@ -101,7 +101,7 @@ def _one(engine: Engine, number: int) -> str:
 
 
 @settings(
-    max_examples=scaled(60),
+    max_examples=scaled(20),
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 @given(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -11,6 +12,8 @@ import pytest
 
 import holdfast
 from holdfast.engine.facade import Engine
+from holdfast.engine.importing.places import find
+from holdfast.engine.importing.running import bring_in
 from holdfast.engine.remembering import write_lines
 from holdfast.engine.restore import NotRestored, Restored, restore
 from holdfast.fencing import without_fenced
@@ -508,3 +511,22 @@ def test_what_a_person_wrote_stays_inside_its_fence_whatever_it_is(
         )
         text = restored(engine).text
     assert not obeyed(text)
+
+
+def test_a_conversation_that_was_brought_in_is_not_taken_for_the_last_one_here(
+    home: Path, tmp_path: Path
+) -> None:
+    """Any file can claim to be of tomorrow."""
+    said = {"role": "user", "content": "We decided: the database is Oracle."}
+    line = {"type": "user", "uuid": "u1", "sessionId": "s1", "parentUuid": None, "message": said}
+    log = tmp_path / "log.jsonl"
+    log.write_text(json.dumps({**line, "timestamp": "2031-01-01T00:00:00Z"}) + "\n")
+    with holdfast.open(home, clock=FixedClock(), background=False) as engine:
+        own = engine.session("mine")
+        own.append({"role": "user", "content": "We decided: the database is MySQL."})
+        own.append({"role": "assistant", "content": "MySQL it is."})
+        found = find(None, [log], environ={}, home=tmp_path)
+        assert bring_in(engine._rooms, found).sessions
+        told = engine.session("next").restore() or ""
+    assert "MySQL" in told
+    assert "Oracle" not in told

@@ -15,7 +15,7 @@ import holdfast
 from holdfast.engine.facade import Engine, open_engine
 from holdfast.engine.session import Session
 from holdfast.engine.turn.running import Step
-from holdfast.errors import HoldfastError, UsageError
+from holdfast.errors import HoldfastError, ModelUnavailable
 from holdfast.events import Event
 from holdfast.ports import ModelReply, ModelRequest, Traits
 from holdfast.testing import ScriptedModel
@@ -125,9 +125,11 @@ def test_the_system_text_and_memory_reach_the_model(engine: Engine) -> None:
 
 
 def test_without_a_model_of_its_own_a_session_says_what_to_do(engine: Engine) -> None:
-    with pytest.raises(UsageError, match="no model") as refused:
+    with pytest.raises(ModelUnavailable, match="OPENAI_API_KEY"):
         list(engine.session("s", model="openai:gpt-5").run("hi"))
-    assert "prepare and commit" in (refused.value.hint or "")
+    with pytest.raises(ModelUnavailable, match="no model") as refused:
+        list(engine.session("t").run("hi"))
+    assert "holdfast model get" in (refused.value.hint or "")
 
 
 def test_a_model_that_stops_without_an_answer_is_an_error_and_the_question_stays(

@@ -6,7 +6,8 @@ import asyncio
 import json
 import subprocess
 import sys
-from collections.abc import Generator
+from collections.abc import AsyncIterator, Generator
+from contextlib import aclosing, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -14,6 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from holdfast.engine.aio import aopen_engine
 from holdfast.engine.driving import drive
 from holdfast.engine.facade import open_engine
 from holdfast.engine.spending import SPENDING, Metered, Spent
@@ -22,6 +24,11 @@ from holdfast.events import Event
 from holdfast.ports import ModelReply, ModelRequest, Traits
 from holdfast.testing import FixedClock
 from holdfast.types import Message, Usage
+
+
+class Refused(Exception):
+    status_code = 429
+
 
 ONE = Spent(dollars=0.25, calls=1, input_tokens=1_000, output_tokens=10)
 
@@ -75,7 +82,7 @@ def test_a_torn_line_costs_only_itself(home: Path, torn: bytes) -> None:
     with open_engine(home, clock=FixedClock()) as engine:
         engine._rooms.spending.note("flush", "m", ONE)
         with (home / SPENDING).open("ab") as file:
-            file.write(torn + b"\n")
+            file.write(torn)  # and no end of line: that is where it was cut
         engine._rooms.spending.note("flush", "m", ONE)
         assert engine.spent() == {"2026-03-14": ONE + ONE}
 
@@ -120,7 +127,8 @@ def test_the_ledger_is_private_and_holds_no_words(home: Path) -> None:
     assert (home / SPENDING).stat().st_mode & 0o077 == 0
     (line,) = (home / SPENDING).read_text().splitlines()
     assert set(json.loads(line)) == {
-        *("at", "day", "what", "model", "calls", "input_tokens", "output_tokens", "usd")
+        *("at", "day", "what", "model", "calls", "input_tokens", "output_tokens", "usd"),
+        *("cache_read_tokens", "cache_write_tokens"),
     }
 
 
@@ -179,7 +187,7 @@ def test_a_call_without_a_usable_answer_is_booked_as_it_was_asked(
 def test_an_answer_that_counts_nothing_is_counted_here() -> None:
     metered = Metered(Silent(ModelReply(message=Message.of("assistant", "ok"))), price=len_of)
     asyncio.run(metered.complete(ModelRequest(messages=[Message.of("user", "hi")])))
-    assert metered.spent == Spent(calls=1, input_tokens=7, output_tokens=7)
+    assert metered.spent == Spent(calls=1, input_tokens=7, output_tokens=7, unpriced=1)
 
 
 def len_of(text: Message | str) -> int:
@@ -208,3 +216,149 @@ def test_a_number_that_is_none_costs_only_its_line(home: Path, number: str) -> N
         (home / SPENDING).write_text(line + "\n" + line.replace('"calls":1', '"calls":1e999'))
         assert engine._rooms.spending.refusal("flush") is None
         assert engine.spent() == {}
+
+
+# ── replies ─────────────────────────────────────────────────────────────────────────────────
+
+
+class Cached:
+    """A hosted model with prices that reports what it read from its cache."""
+
+    name = "anthropic:claude-sonnet-5"
+    traits = Traits(input_price=3.0, output_price=15.0, window=32_000)
+
+    async def complete(self, request: ModelRequest) -> ModelReply:
+        usage = Usage(input_tokens=600, cache_read_tokens=400, output_tokens=100)
+        return ModelReply(message=Message.of("assistant", "ok"), usage=usage)
+
+
+def test_every_reply_is_booked_with_its_session_and_what_the_cache_gave(home: Path) -> None:
+    with open_engine(home, clock=FixedClock(), background=False) as engine:
+        for name in ("a", "b", "a"):
+            list(engine.session(name, model=Cached()).run("hi"))
+        by_session = engine.costs("session")
+        assert {name: each.calls for name, each in by_session.items()} == {"a": 2, "b": 1}
+        (day,) = engine.costs().values()
+        assert (day.input_tokens, day.cache_read_tokens) == (3_000, 1_200)
+        assert day.dollars == pytest.approx(
+            3
+            * Cached.traits.cost(Usage(input_tokens=600, output_tokens=100, cache_read_tokens=400))
+        )
+        assert set(engine.costs("what")) == {"reply"}
+        assert engine.spent() == {}, "the limit is about what the engine asks by itself"
+
+
+def test_a_reply_of_the_host_s_own_client_is_priced_by_its_name(home: Path) -> None:
+    reply = {
+        "role": "assistant",
+        "content": [{"type": "text", "text": "ok"}],
+        "usage": {"input_tokens": 1_000_000, "output_tokens": 0},
+    }
+    with open_engine(home, clock=FixedClock(), background=False) as engine:
+        for model in ("anthropic:claude-sonnet-4-5", "acme:unheard-of"):
+            session = engine.session(model.partition(":")[0], model=model)
+            session.prepare("hi")
+            session.commit(reply)
+        known, unknown = engine.costs("session")["anthropic"], engine.costs("session")["acme"]
+    assert known.dollars > 0.5
+    assert known.unpriced == 0
+    assert (unknown.dollars, unknown.unpriced) == (0.0, 1)
+
+
+def test_an_incognito_reply_counts_for_the_day_and_names_no_session(home: Path) -> None:
+    with open_engine(home, clock=FixedClock(), background=False) as engine:
+        list(engine.session("nobody-knows", model=Cached(), incognito=True).run("hi"))
+        assert list(engine.costs("session")) == [""]
+    assert "nobody-knows" not in (home / SPENDING).read_text()
+
+
+def test_a_limit_never_stops_a_reply(home: Path) -> None:
+    with open_engine(home, background=False, config={"cost.daily_limit": 0}) as engine:
+        steps = list(engine.session("s", model=Cached()).run("hi"))
+    assert steps[-1].kind == "end"
+
+
+def test_a_flush_by_a_model_without_a_price_is_not_booked_as_free(home: Path) -> None:
+    with open_engine(home, clock=FixedClock(), background=False) as engine:
+        spending = engine._rooms.spending
+        metered = spending.metered(Silent(ODD), len_of)
+        with suppress(Exception):
+            asyncio.run(metered.complete(ModelRequest(messages=[Message.of("user", "hi")])))
+        spending.note("flush", "server:mine", metered.spent)
+        assert engine.costs("what")["flush"].unpriced == 1
+
+
+@pytest.mark.parametrize(
+    ("error", "calls"),
+    [
+        (TimeoutError("silent"), 1),
+        (Refused("rate limited"), 0),
+    ],
+)
+def test_a_reply_that_broke_off_is_booked_unless_it_was_refused(
+    home: Path, error: Exception, calls: int
+) -> None:
+    class Breaking(Cached):
+        async def stream(self, request: ModelRequest) -> AsyncIterator[str | ModelReply]:
+            raise error
+            yield ""
+
+    with open_engine(home, clock=FixedClock(), background=False) as engine:
+        with pytest.raises(type(error)):
+            list(engine.session("s", model=Breaking()).run("hi"))
+        assert sum(each.calls for each in engine.costs("session").values()) == calls
+
+
+def test_a_reply_that_is_left_in_its_midst_is_booked_with_what_was_said(home: Path) -> None:
+    class Long(Cached):
+        async def stream(self, request: ModelRequest) -> AsyncIterator[str | ModelReply]:
+            while True:
+                yield "one word and another "
+                await asyncio.sleep(0)
+
+    async def leave() -> None:
+        async with aopen_engine(home, clock=FixedClock()) as engine:
+            session = await engine.session("s", model=Long())
+            async with aclosing(session.run("hi")) as steps:
+                await anext(steps)
+
+    asyncio.run(leave())
+    with open_engine(home) as engine:
+        spent = engine.costs("session")["s"]
+    assert spent.calls == 1
+    assert spent.input_tokens > 0
+    assert spent.output_tokens > 0
+
+
+def test_a_model_that_is_named_for_one_turn_answers_it_and_is_the_one_that_is_booked(
+    home: Path,
+) -> None:
+    class Named(Cached):
+        def __init__(self, name: str) -> None:
+            self.name = name
+
+        async def complete(self, request: ModelRequest) -> ModelReply:
+            said = Message.of("assistant", f"I am {self.name}")
+            return ModelReply(message=said, usage=Usage(input_tokens=50, output_tokens=5))
+
+    models = {name: Named(name) for name in ("openai:a", "openai:b")}
+    with open_engine(home, background=False, models=models.__getitem__) as engine:
+        session = engine.session("s")
+        for name in ("openai:a", "openai:b", "openai:a"):
+            said = "".join(step.text for step in session.run("hi", model=name))
+            assert said == f"I am {name}"
+        calls = {name: each.calls for name, each in engine.costs("model").items()}
+    assert calls == {"openai:a": 2, "openai:b": 1}
+
+
+def test_a_count_far_beyond_what_was_sent_is_not_believed(home: Path) -> None:
+    class Boasting(Cached):
+        async def complete(self, request: ModelRequest) -> ModelReply:
+            usage = Usage(input_tokens=1_000_000, output_tokens=10)
+            return ModelReply(message=Message.of("assistant", "ok"), usage=usage)
+
+    with open_engine(home, background=False) as engine:
+        session = engine.session("s", model=Boasting())
+        for _ in range(3):
+            assert list(session.run("hi"))[-1].kind == "end"
+        assert session.compact().projected < 32_000

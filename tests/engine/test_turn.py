@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -26,16 +28,20 @@ from holdfast.types import Json
 WINDOW = 8_000
 
 
-@pytest.fixture
-def engine(home: Path) -> Iterator[Engine]:
-    with open_engine(
+def opened(home: Path) -> Engine:
+    return open_engine(
         home,
         config={"context.window": WINDOW},
         clock=FixedClock(),
         ids=SequentialIds(),
         background=False,  # so that what is done is seen in the request that needed it
-    ) as opened:
-        yield opened
+    )
+
+
+@pytest.fixture
+def engine(home: Path) -> Iterator[Engine]:
+    with opened(home) as engine:
+        yield engine
 
 
 def agent_run(session: Session, steps: int, *, size: int = 1_200, start: int = 0) -> None:
@@ -69,6 +75,36 @@ def fill(session: Session, steps: int, **about: Any) -> list[Prepared]:
     return [*prepared, session.prepare(**about)]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LongRun:
+    """Sixty steps, and the request before each of them."""
+
+    session: Session
+    requests: list[Prepared]
+
+    @property
+    def compactions(self) -> list[CompactionDone]:
+        done = (each for request in self.requests for each in request.done)
+        return [each for each in done if isinstance(each, CompactionDone)]
+
+
+@pytest.fixture(scope="module")
+def long_run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str], LongRun]]:
+    """The long run by a strategy: made once, and looked at by all tests of it."""
+    made: dict[str, LongRun] = {}
+    with ExitStack() as stack:
+
+        def run(strategy: str) -> LongRun:
+            if strategy not in made:
+                home = tmp_path_factory.mktemp("long") / "home"
+                session = stack.enter_context(opened(home)).session("s")
+                requests = fill(session, 60, strategy=strategy)
+                made[strategy] = LongRun(session=session, requests=requests)
+            return made[strategy]
+
+        yield run
+
+
 def entries_said(session: Session) -> dict[str, str]:
     return {each.id: each.type for each in session.entries() if each.type == "message"}
 
@@ -92,14 +128,12 @@ def test_a_short_conversation_is_sent_as_it_is(engine: Engine) -> None:
 
 @pytest.mark.parametrize("strategy", ["layered", "summary", "selective"])
 def test_a_long_run_never_exceeds_its_budget_and_drops_nothing_unsaved(
-    engine: Engine, strategy: str
+    long_run: Callable[[str], LongRun], strategy: str
 ) -> None:
-    session = engine.session("s")
-    requests = fill(session, 60, strategy=strategy)
-    compactions = [d for r in requests for d in r.done if isinstance(d, CompactionDone)]
-    assert len(compactions) >= 2
+    run = long_run(strategy)
+    assert len(run.compactions) >= 2
     safe: set[str] = set()
-    for prepared in requests:
+    for prepared in run.requests:
         assert prepared.request.tokens <= prepared.budget.compact_at
         assert prepared.request.violations == ()
         for done in prepared.done:
@@ -107,38 +141,35 @@ def test_a_long_run_never_exceeds_its_budget_and_drops_nothing_unsaved(
                 safe |= set(done.covers)
             elif isinstance(done, CompactionDone):
                 assert set(done.dropped) <= safe, "saved before it was dropped"
-    assert safe <= covered(session)
-    missing = entries_said(session).keys() - set(requests[-1].request.stands_for) - safe
+    assert safe <= covered(run.session)
+    missing = entries_said(run.session).keys() - set(run.requests[-1].request.stands_for) - safe
     assert not missing
 
 
 @pytest.mark.parametrize("strategy", ["layered", "summary", "selective"])
-def test_the_task_and_the_constraint_stay_word_for_word(engine: Engine, strategy: str) -> None:
-    session = engine.session("s")
-    for prepared in fill(session, 60, strategy=strategy):
+def test_the_task_and_the_constraint_stay_word_for_word(
+    long_run: Callable[[str], LongRun], strategy: str
+) -> None:
+    for prepared in long_run(strategy).requests:
         task = "Fix issue #42 in src/app.py. Never push to main."
         assert task in [message["content"] for message in prepared.messages]
         assert prepared.messages[0] == {"role": "system", "content": "You fix bugs."}
 
 
-def test_what_was_dropped_can_be_expanded(engine: Engine) -> None:
-    session = engine.session("s")
-    requests = fill(session, 60)
-    dropped = [
-        e for r in requests for d in r.done if isinstance(d, CompactionDone) for e in d.dropped
-    ]
+def test_what_was_dropped_can_be_expanded(long_run: Callable[[str], LongRun]) -> None:
+    run = long_run("layered")
+    dropped = [entry for done in run.compactions for entry in done.dropped]
     assert dropped
-    originals = session.originals(dropped)
+    originals = run.session.originals(dropped)
     assert len(originals) == len(dropped)
     for entry in dropped[:20]:
-        assert session.expand(entry).message == originals[entry]
+        assert run.session.expand(entry).message == originals[entry]
 
 
 def test_consecutive_requests_share_their_prefix_unless_something_was_edited(
-    engine: Engine,
+    long_run: Callable[[str], LongRun],
 ) -> None:
-    requests = fill(engine.session("s"), 60)
-    for before, after in pairwise(requests):
+    for before, after in pairwise(long_run("layered").requests):
         if all(isinstance(done, FlushDone) for done in after.done):
             assert after.messages[: len(before.messages)] == before.messages
 

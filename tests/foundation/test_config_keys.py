@@ -91,6 +91,13 @@ CONTRACT: dict[str, Any] = {
     "notices.desktop.enabled": False,
     "notices.log.enabled": True,
     "cost.daily_limit": None,
+    "model.name": None,
+    "model.base_url": None,
+    "model.api_key": None,
+    "model.look_for_servers": True,
+    "model.timeout_seconds": 60.0,
+    "model.retries": 2,
+    "model.threads": None,
 }
 
 every_key = pytest.mark.parametrize("key", KEYS.values(), ids=list(KEYS))
@@ -126,7 +133,12 @@ def test_no_two_settings_share_an_environment_variable() -> None:
 
 def test_the_secrets_are_those_that_give_access_to_something() -> None:
     secrets = {name for name, key in KEYS.items() if key.secret}
-    assert secrets == {"notices.telegram.token", "notices.webhook.secret", "notices.webhook.url"}
+    assert secrets == {
+        "model.api_key",
+        "notices.telegram.token",
+        "notices.webhook.secret",
+        "notices.webhook.url",
+    }
 
 
 def test_what_starts_a_program_or_opens_an_address_is_reserved_to_the_file() -> None:

@@ -25,7 +25,7 @@ from holdfast.memory.forgetting import (
 )
 from holdfast.memory.tasks import Lesson, Task
 from holdfast.retain import RetainLine, render
-from tests.doors.command import holdfast
+from tests.doors.inside import inside as holdfast
 from tests.scale import scaled
 
 NOW = datetime(2026, 3, 14, 9, 0, tzinfo=UTC)

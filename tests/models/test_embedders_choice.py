@@ -197,7 +197,7 @@ def test_with_nothing_installed_there_is_none_and_it_says_so(
 
 
 def test_an_encoder_that_was_not_fetched_says_how_to_fetch_it(tmp_path: Path) -> None:
-    with pytest.raises(ModelUnavailable, match="holdfast models fetch bge-small-zh"):
+    with pytest.raises(ModelUnavailable, match="holdfast model get bge-small-zh"):
         from_name("bge-small-zh", models=tmp_path)
     folder = tmp_path / "bge-small-zh-v1.5"
     folder.mkdir()

@@ -222,7 +222,7 @@ with holdfast.open(sys.argv[1]) as engine:
     signal.setitimer(signal.ITIMER_REAL, 0)
     stop.set()
     for thread in threads:
-        thread.join(20)
+        thread.join(60)
         assert not thread.is_alive(), "a thread waits for ever"
     with holdfast.open(sys.argv[1]) as other:
         other.session("s1").append({"role": "user", "content": "the lock is free"})

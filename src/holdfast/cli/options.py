@@ -35,7 +35,9 @@ class Door:
     chat: str | None = None
     chat_type: str | None = None
 
-    def open(self) -> Engine:
+    def open(self, *, background: bool = False) -> Engine:
+        """The engine. Most commands are gone before a thread would have begun; one that stays
+        has ``background`` work done beside it."""
         from holdfast.engine.facade import open_engine
 
         return open_engine(
@@ -44,7 +46,7 @@ class Door:
             user=self.user,
             chat=self.chat,
             chat_type=cast("ChatType", self.chat_type or ("group" if self.chat else "direct")),
-            background=False,  # gone before a thread would have begun
+            background=background,
         )
 
     @property

@@ -48,6 +48,7 @@ __all__ = [
     "Forget",
     "Index",
     "Memory",
+    "Model",
     "Notices",
     "Prune",
     "Recall",
@@ -57,6 +58,49 @@ __all__ = [
     "Settings",
     "Transcripts",
 ]
+
+
+class Model(Section):
+    """Which model answers in ``holdfast chat`` and ``session.run``, and how long it may take."""
+
+    name: str | None = key(
+        None,
+        optional(text),
+        "The model that answers, such as anthropic:claude-sonnet-5, ollama:qwen3 or "
+        "embedded:qwen2.5-coder-1.5b; none: no model; unset: the first that is there of a key in "
+        "the environment, a server on this machine, an embedded model.",
+    )
+    base_url: str | None = key(
+        None,
+        optional(url),
+        "Where an OpenAI-compatible server answers; unset: the usual places of Ollama, llama.cpp "
+        "and LM Studio on this machine.",
+    )
+    api_key: str | None = key(
+        None,
+        optional(text),
+        "The key that the server at base_url asks for; unset: it gets none. Hosted models take "
+        "theirs from the environment (ANTHROPIC_API_KEY, OPENAI_API_KEY …).",
+        secret=True,
+    )
+    look_for_servers: bool = key(
+        True, boolean, "Ask on this machine whether such a server is there, if no model is named."
+    )
+    timeout_seconds: float = key(
+        60.0,
+        number(1, 3600),
+        "How long a hosted model or a server may be silent, before its first word and between "
+        "words.",
+    )
+    retries: int = key(
+        2,
+        whole(),
+        "How often a call is made again that was refused for a moment or never arrived; never "
+        "after the first word.",
+    )
+    threads: int | None = key(
+        None, optional(whole(1)), "Threads of the embedded model; unset: one for each core."
+    )
 
 
 class Context(Section):
@@ -495,6 +539,7 @@ class Settings(Section):
     forget: Forget = Forget()
     notices: Notices = Notices()
     cost: Cost = Cost()
+    model: Model = Model()
     sources: Mapping[str, Source] = {}
 
     def source(self, name: str) -> Source:
@@ -516,83 +561,7 @@ class Settings(Section):
 KEYS: Final[Mapping[str, Key]] = keys_of(Settings)
 """Every key by its dotted name, in the order of the reference page."""
 
-IN_EFFECT: Final = frozenset(
-    {
-        "compaction.inline_seconds",
-        "compaction.max_interval_seconds",
-        "compaction.max_messages",
-        "compaction.model",
-        "compaction.pins",
-        "compaction.strategy",
-        "context.context_tokens",
-        "context.ingest_cap_chars",
-        "context.reserve_tokens_floor",
-        "context.window",
-        "cost.daily_limit",
-        "flush.attempts",
-        "flush.enabled",
-        "flush.hard_threshold_command",
-        "flush.hard_threshold_tokens",
-        "flush.hard_when",
-        "flush.inline_seconds",
-        "flush.max_lines",
-        "flush.mode",
-        "flush.model",
-        "flush.prompt",
-        "flush.share",
-        "flush.soft_threshold_tokens",
-        "flush.system_prompt",
-        "flush.total_seconds",
-        "forget.after_days",
-        "forget.below_importance",
-        "forget.max_bytes",
-        "index.debounce_ms",
-        "index.embedding_cache",
-        "index.extra_paths",
-        "index.include_default_memory",
-        "index.retention_days",
-        "index.sessions",
-        "index.update_interval",
-        "memory.git",
-        "memory.language",
-        "memory.mode",
-        "memory.time_zone",
-        "notices.allow_hosts",
-        "notices.desktop.enabled",
-        "notices.log.enabled",
-        "notices.telegram.chat_id",
-        "notices.telegram.token",
-        "notices.webhook.secret",
-        "notices.webhook.url",
-        "prune.head",
-        "prune.keep_last_assistants",
-        "prune.min_clear_chars",
-        "prune.mode",
-        "prune.soft_trim_chars",
-        "prune.tail",
-        "prune.tools.allow",
-        "prune.tools.deny",
-        "prune.ttl",
-        "recall.max_tokens",
-        "recall.mode",
-        "recall.timeout_ms",
-        "restore.max_tokens",
-        "scope.default",
-        "scope.rules",
-        "search.citations",
-        "search.embedder",
-        "search.expand",
-        "search.half_life_days",
-        "search.max_injected_chars",
-        "search.max_results",
-        "search.max_snippet_chars",
-        "search.mmr",
-        "search.text_weight",
-        "search.timeout_ms",
-        "search.vector_weight",
-        "transcripts.redact",
-    }
-)
+IN_EFFECT: Final = frozenset(KEYS) - {"search.rerank"}
 """The keys that steer something today. The others are read, checked and kept for parts that are
 still to come; ``config explain`` and ``doctor`` say so. Whoever builds the part adds its keys."""
 

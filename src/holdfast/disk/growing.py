@@ -93,9 +93,12 @@ class GrowingFile:
             raise
 
     def write_line(self, line: bytes) -> None:
-        """Append a line in one call, not durably: for reports that may be lost."""
+        """Append a line in one call, not durably: for reports that may be lost. What a crash left
+        of a line is ended first, so that it costs only itself."""
         with told("append to", self.path):
-            self._system.write(self._fd, line + b"\n")
+            size = self.size()
+            is_torn = size > 0 and os.pread(self._fd, 1, size - 1) != b"\n"
+            self._system.write(self._fd, b"\n" * is_torn + line + b"\n")
 
     def truncate(self, size: int, *, durable: bool = True) -> None:
         """Cut the file. For torn tails, once their bytes are quarantined, and scratch files."""

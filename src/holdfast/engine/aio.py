@@ -9,8 +9,17 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Iterable, Mapping
+from collections.abc import (
+    AsyncGenerator,
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Generator,
+    Iterable,
+    Mapping,
+)
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import aclosing
 from datetime import date, datetime
 from functools import partial
 from importlib import import_module
@@ -36,8 +45,9 @@ if TYPE_CHECKING:
     from holdfast.engine.erase import Forgotten
     from holdfast.engine.exporting import ExportFormat
     from holdfast.engine.flush.saving import FlushDone
+    from holdfast.engine.importing.shapes import Imported
     from holdfast.engine.remembering import Passage, Remembered
-    from holdfast.engine.spending import Spent
+    from holdfast.engine.spending import By, Spent
     from holdfast.engine.tools import ToolFormat
     from holdfast.engine.turn import About, Explanation, Prepared
     from holdfast.engine.turn.asking import Described
@@ -45,6 +55,7 @@ if TYPE_CHECKING:
     from holdfast.engine.turn.talking import Incoming
     from holdfast.memory.facts import Conflict
     from holdfast.memory.workspace import Operation, Undone
+    from holdfast.models.registry import Choice
     from holdfast.search.request import SearchResult
 
 __all__ = ["AsyncEngine", "AsyncSession", "aopen_engine"]
@@ -215,16 +226,18 @@ class AsyncSession:
     async def recover(self, error: object) -> Prepared | None:
         return await self._threads.run(self._session.recover, error)
 
-    def run(
+    async def run(
         self,
         *messages: Incoming,
         functions: Mapping[str, Callable[..., object]] | None = None,
         **about: Unpack[About],
-    ) -> AsyncIterator[Step]:
+    ) -> AsyncGenerator[Step, None]:
         running = import_module("holdfast.engine.turn.running")
-        given = self._session.run_with(functions, about)
-        steps: AsyncIterator[Step] = running.run_async(self._session, messages, **given)
-        return steps
+        # In a thread: the first use of a model loads its client.
+        given = await self._threads.run(self._session.run_with, functions, about)
+        async with aclosing(running.run_async(self._session, messages, **given)) as steps:
+            async for step in steps:
+                yield step
 
     def run_with(
         self, functions: Mapping[str, Callable[..., object]] | None, about: About
@@ -233,6 +246,9 @@ class AsyncSession:
 
     async def call_tool(self, name: str, arguments: Mapping[str, Json] | str) -> Json:
         return await self._threads.run(self._session.call_tool, name, arguments)
+
+    async def restore(self) -> str | None:
+        return await self._threads.run(self._session.restore)
 
     async def flush(self, reason: str = "manual") -> FlushDone | NoFlush:
         return await self._threads.run(self._session.flush, reason)
@@ -338,9 +354,23 @@ class AsyncEngine:
     async def spent(self) -> dict[str, Spent]:
         return await self._threads.run(self._engine.spent)
 
+    async def costs(self, by: By = "day", *, since: date | None = None) -> dict[str, Spent]:
+        return await self._threads.run(self._engine.costs, by, since=since)
+
+    async def choose_model(self) -> Choice:
+        return await self._threads.run(self._engine.choose_model)
+
+    async def model(self, name: str | None = None) -> Model:
+        return await self._threads.run(self._engine.model, name)
+
     async def existing_session(self, name: str) -> AsyncSession:
         session = await self._threads.run(self._engine.existing_session, name)
         return AsyncSession(session, self._threads)
+
+    async def import_conversation(
+        self, path: str | os.PathLike[str], kind: str = "claude_code"
+    ) -> Imported:
+        return await self._threads.run(self._engine.import_conversation, path, kind)
 
     async def sessions(self) -> list[SessionSummary]:
         return await self._threads.run(self._engine.sessions)

@@ -33,16 +33,18 @@ from holdfast.types import ChatType, Json, Scope
 if TYPE_CHECKING:
     from holdfast.engine.backup import BackupMade
     from holdfast.engine.erase import Forgotten
+    from holdfast.engine.importing.shapes import Imported
     from holdfast.engine.memories import Memories
     from holdfast.engine.remembering import Passage, Remembered
     from holdfast.engine.searching import SearchRoom
-    from holdfast.engine.spending import Spent
+    from holdfast.engine.spending import By, Spent
     from holdfast.engine.tools import ToolFormat
     from holdfast.engine.turn.asking import About, Described
     from holdfast.memory.facts import Conflict, Facts
     from holdfast.memory.forgetting.archive import Archive
     from holdfast.memory.tasks import Tasks
     from holdfast.memory.workspace import Operation, Undone
+    from holdfast.models.registry import Choice
     from holdfast.search.request import SearchResult
 
 __all__ = ["Engine", "open_engine"]
@@ -75,7 +77,8 @@ def open_engine(
     is read and written. A direct chat may also search the chats named in ``memberships``: those
     its user belongs to, as the door knows. After replies memories are saved in a thread, and
     from the first search on another keeps the index up; without ``background`` each call does
-    that itself. ``models`` gives the model of a name, such as that in ``flush.model``.
+    that itself. ``models`` gives the model of a name, such as that in ``flush.model``; by default
+    those that can be had here: hosted, of a server on this machine, embedded.
     ``config`` overrides single settings: ``{"flush.enabled": False}``.
     """
     path = Path(home).expanduser() if home is not None else default_home(os.environ)
@@ -177,15 +180,30 @@ class Engine:
         return start_session(self._rooms, name, about=said, model=own, memory=memory)
 
     def _model(self, model: str | Model | None) -> Model | None:
+        """The session's own model. Of a name ``run`` makes one when it is needed: most who give
+        only a name have a client of their own, and their money is not spent on flushes."""
         if not isinstance(model, str):
             return model
-        if self._rooms.models is None:
+        if self._rooms.own_models is None:
             return None
         try:
-            return self._rooms.models(model)
+            return self._rooms.own_models(model)
         except Exception:  # the border: somebody else's registry; a host may have its own client
             log.warning("model %s cannot be had: run() will not work", model, exc_info=True)
             return None
+
+    def choose_model(self) -> Choice:
+        """Which model answers when none is named: what is configured, else of a key in the
+        environment, a server on this machine, an embedded one; and why."""
+        return self._rooms.registry.choose()
+
+    def model(self, name: str | None = None) -> Model:
+        """The model of that name, or the one that is chosen when none is named.
+
+        Raises:
+            ModelUnavailable: there is none, or not here; says what to do.
+        """
+        return self._rooms.model(name)
 
     def _start_incognito(
         self, name: str, about: About, model: Model | None, memory: MemoryMode | None
@@ -208,11 +226,26 @@ class Engine:
         """What models cost that the engine asked by itself, by day."""
         return self._rooms.spending.by_day()
 
+    def costs(self, by: By = "day", *, since: date | None = None) -> dict[str, Spent]:
+        """What models cost, replies included, by day, session, model or what it was for."""
+        return self._rooms.spending.by(by, since=None if since is None else since.isoformat())
+
     def existing_session(self, name: str) -> Session:
         """The session of that name; NotFound, with what became of it, if there is none."""
         self._rooms.transcript(name)
         self._rooms.store.note_use(name)
         return Session(self._rooms, name)
+
+    def import_conversation(
+        self, path: str | os.PathLike[str], kind: str = "claude_code"
+    ) -> Imported:
+        """Bring in one log of a conversation that goes on in another program, or what is new in
+        it: ``claude_code``, ``codex`` or ``openclaw``."""
+        with self._rooms.watching("import", "sessions"):
+            done: Imported = _loaded("importing.taking").import_conversation(
+                self._rooms, Path(path), kind
+            )
+            return done
 
     def sessions(self) -> list[SessionSummary]:
         """All sessions, the most recently used first."""

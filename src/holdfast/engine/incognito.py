@@ -42,7 +42,7 @@ class _Scratch:
             clock=outer.clock,
             ids=outer.ids,
             background=outer.has_background,
-            models=outer.models,
+            models=outer.own_models,
         )
         self._rooms.is_scratch = True
         self._rooms.spending = outer.spending  # a day's limit is a day's limit

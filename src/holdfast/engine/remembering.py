@@ -306,7 +306,8 @@ def _heard(rooms: Rooms, session: str, entry: Entry) -> Iterator[Said]:
     if quoted := unconfirmed_in(message.text):
         yield Said(role="tool", text="\n".join(quoted), source=source)
     if entry.type == "message" and (text := without_fenced(message.text)):
-        is_tool = message.role == "tool" or bool(message.tool_results)
+        # What was brought in from a file supports no more than what a tool said.
+        is_tool = message.role == "tool" or bool(message.tool_results) or entry.is_foreign
         yield Said(role="tool" if is_tool else message.role, text=text, source=source)
 
 
@@ -430,6 +431,8 @@ def _entry(rooms: Rooms, cited: Citation) -> Passage:
         raise NotFound(f"{cited} is no message.", hint=f"holdfast sessions show {cited.source}")
     is_tool = message.role == "tool" or bool(message.tool_results)
     trust = "tool" if is_tool or entry.type == "recall" else _WORD_OF.get(message.role, "agent")
+    if entry.is_foreign:
+        trust = "import"
     return Passage(citation=str(cited), text=message.text, trust=trust)
 
 

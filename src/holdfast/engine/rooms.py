@@ -8,6 +8,7 @@ to and once when it is over (``tests/engine/test_events.py``).
 from __future__ import annotations
 
 import logging
+import os
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -24,7 +25,7 @@ from holdfast.disk import PROCESS, SYSTEM, Directory, System
 from holdfast.engine.background import Background
 from holdfast.engine.eventlog import EventLog
 from holdfast.engine.spending import Spending
-from holdfast.errors import Locked, PolicyRefused, StorageError
+from holdfast.errors import Locked, ModelUnavailable, PolicyRefused, StorageError
 from holdfast.events import Event, EventBus, StorageDegraded
 from holdfast.ports import Clock, Ids, Model
 from holdfast.scope import check_name, folder, place_of
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     from holdfast.engine.session import Session
     from holdfast.engine.turn.asking import Ask
     from holdfast.engine.upkeep import Upkeep
+    from holdfast.models.registry import Registry
 
 __all__ = ["MemoryMode", "Models", "Phase", "Rooms"]
 
@@ -80,7 +82,9 @@ class Rooms:
         self.has_background = background
         self.is_scratch = False
         """Whether these rooms are gone when their one session ends: nobody outside hears of it."""
-        self.models = models
+        self.own_models = models
+        """The host's, if it brought any: they stand before those that can be had here."""
+        self._registry: Registry | None = None
         self.settings = settings
         self.clock = clock
         self.events = EventBus()
@@ -312,6 +316,30 @@ class Rooms:
         if self._owner is None:
             self._owner = self.ids.new(self.clock.now())
         return self._owner
+
+    @property
+    def registry(self) -> Registry:
+        """The models that can be had on this machine."""
+        if self._registry is None:
+            folder = import_module("holdfast.models.folder").models_folder(os.environ)
+            registry = import_module("holdfast.models.registry")
+            self._registry = registry.Registry(
+                self.settings.model, environ=os.environ, folder=folder
+            )
+        return self._registry
+
+    def model(self, name: str | None = None) -> Model:
+        """The model of a name, of the host's if it brought any; without one, the chosen."""
+        if name is None:
+            choice = self.registry.choose()
+            if choice.model is None:
+                raise ModelUnavailable(
+                    f"There is no model: {choice.why}.",
+                    hint="Set a key (ANTHROPIC_API_KEY, OPENAI_API_KEY …), start Ollama, or fetch "
+                    "one: holdfast model get qwen2.5-coder-1.5b",
+                )
+            name = choice.model
+        return self.registry(name) if self.own_models is None else self.own_models(name)
 
     def estimator(self, model: str | None) -> TokenEstimator:
         """The estimator for a model; a real tokenizer counts where one is installed for it."""

@@ -22,7 +22,7 @@ from holdfast.engine.rooms import MemoryMode, Phase, Rooms
 from holdfast.errors import InvalidMessage, NotFound, StorageError, UsageError, did_you_mean
 from holdfast.events import SessionClosed, SessionStarted
 from holdfast.formats import parse_message, plain_json
-from holdfast.ports import Model
+from holdfast.ports import Model, traits_of
 from holdfast.sessions.private import OFF
 from holdfast.sessions.shapes import message_of, problem_with
 from holdfast.sessions.state import State
@@ -325,12 +325,39 @@ class Session:
         self, functions: Mapping[str, Callable[..., object]] | None, about: About
     ) -> dict[str, Any]:
         """What ``run`` gives to the tool loop; for those who drive it themselves."""
+        model = self._answering(about)
         return {
             "functions": functions or {},
             "about": {**(self._about or {}), **about},
-            "model": self._model,
+            "model": model,
             "tell": partial(self._rooms.tell, session=self.name),
+            "book": self._exchange.book_unanswered,
         }
+
+    def _answering(self, about: About) -> Model:
+        """Who answers in ``run``: the session's own model, that of its name, the chosen one.
+
+        Raises:
+            ModelUnavailable: there is none, or not here; says what to do.
+        """
+        named = about.get("model")
+        if self._model is None or named not in (None, self._model.name):
+            said = self._about or {}
+            found = self._rooms.model(named or said.get("model"))
+            if found is not self._model:
+                self._answer_with(found)
+        assert self._model is not None
+        return self._model
+
+    def _answer_with(self, model: Model) -> None:
+        """Flushes and summaries are its own model's as well, from now on."""
+        given = {key: value for key, value in (self._about or {}).items() if value is not None}
+        if self._model is not None:
+            given.pop("window", None)  # it was the other model's
+        window = given.get("window", traits_of(model).window)
+        self._about = cast("About", {**given, "model": model.name, "window": window})
+        self._model = model
+        self._exchanging = None
 
     def call_tool(self, name: str, arguments: Mapping[str, Json] | str) -> Json:
         """The answer to a model's call of one of ``engine.tools()`` in this conversation."""
@@ -338,6 +365,13 @@ class Session:
             return import_module("holdfast.engine.tools").call_tool(
                 self._rooms, name, arguments, session=self.name
             )
+
+    def restore(self) -> str | None:
+        """Begin with what is known now, before anything is said; else the first ``prepare`` does.
+        What the model will read of it, or None if there is nothing."""
+        with self._rooms.watching("restore", self.name):
+            self._exchange.restore({})
+        return self._transcript.state().restored
 
     def flush(self, reason: str = "manual") -> FlushDone | NoFlush:
         """Save to memory what the conversation holds and no record covers yet."""

@@ -1,13 +1,15 @@
-"""What the engine spends by itself: flushes, summaries, and what a day may cost.
+"""What models cost: one ledger for replies, flushes and summaries, and what a day may cost.
 
-Every use of a model in the background is a line of ``spending.jsonl`` in the home, whichever
-process made it; ``cost.daily_limit`` is compared with the sum of the user's day. Beyond it
-nobody is asked: rules take over, and an event says so once a day.
+Every use of a model is a line of ``spending.jsonl`` in the home, whichever process made it: the
+replies that were committed with the provider's count, and what the engine asks by itself.
+``cost.daily_limit`` is compared with the latter, of the user's day. Beyond it nobody is asked:
+rules take over, and an event says so once a day. A reply is never refused.
 
 Promise: a day's calls of all processes add up, also after a crash; a limit of 0 asks no model
 at all. What is not known is not taken for nothing: a call without an answer is booked as it was
-asked, under a limit a model without a price costs what most do, and while the ledger cannot be
-read no model is asked (``tests/engine/test_spending.py``).
+asked, under a limit a model without a price costs what most do, a reply without a price is
+counted as such, and while the ledger cannot be read no model is asked
+(``tests/engine/test_spending.py``).
 """
 
 from __future__ import annotations
@@ -16,9 +18,9 @@ import json
 import logging
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from importlib import import_module
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Literal
 
 from holdfast.engine.replies import malformed
 from holdfast.errors import HoldfastError
@@ -29,9 +31,12 @@ from holdfast.types import Json, Message, Usage
 if TYPE_CHECKING:
     from holdfast.engine.rooms import Rooms
 
-__all__ = ["SPENDING", "Metered", "Spending", "Spent"]
+__all__ = ["SPENDING", "Booked", "By", "Metered", "Spending", "Spent"]
 
 SPENDING: Final = "spending.jsonl"
+REPLY: Final = "reply"
+
+By = Literal["day", "session", "model", "what"]
 
 Price = Callable[[Message | str], int]
 """Tokens of a message or a text."""
@@ -50,15 +55,35 @@ class Spent:
     dollars: float = 0.0
     calls: int = 0
     input_tokens: int = 0
+    """All that was read, the cached part included."""
     output_tokens: int = 0
+    cache_read_tokens: int = 0
+    cache_write_tokens: int = 0
+    unpriced: int = 0
+    """Calls of models whose price nobody here knows: they are not in ``dollars``."""
 
     def __add__(self, other: Spent) -> Spent:
         return Spent(
-            dollars=self.dollars + other.dollars,
-            calls=self.calls + other.calls,
-            input_tokens=self.input_tokens + other.input_tokens,
-            output_tokens=self.output_tokens + other.output_tokens,
+            **{each.name: getattr(self, each.name) + getattr(other, each.name) for each in _SUMS}
         )
+
+
+_SUMS: Final = fields(Spent)
+_COUNTS: Final = tuple(each.name for each in _SUMS if each.name not in ("dollars", "unpriced"))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Booked:
+    """One line of the ledger."""
+
+    day: str
+    what: str
+    model: str
+    session: str | None
+    spent: Spent
+
+    def key(self, by: By) -> str:
+        return str(getattr(self, by) or "")
 
 
 class Spending:
@@ -68,18 +93,18 @@ class Spending:
         self._rooms = rooms
         self._told: str | None = None
         self._unread: str | None = None
+        self._prices: dict[str, Traits | None] = {}
 
-    def note(self, what: str, model: str, spent: Spent) -> None:
+    def note(self, what: str, model: str, spent: Spent, *, session: str | None = None) -> None:
         """Write down what some calls cost. A ledger that cannot be written costs no reply."""
-        line = {
+        line: dict[str, Json] = {
             "at": self._rooms.clock.now().isoformat(),
             "day": self._rooms.today().isoformat(),
             "what": what,
             "model": model,
-            "calls": spent.calls,
-            "input_tokens": spent.input_tokens,
-            "output_tokens": spent.output_tokens,
-            "usd": round(spent.dollars, 9),
+            **({} if session is None else {"session": session}),
+            **{name: getattr(spent, name) for name in _COUNTS},
+            "usd": None if spent.unpriced else round(spent.dollars, 9),
         }
         text = json.dumps(line, ensure_ascii=False, separators=(",", ":"))
         try:
@@ -93,32 +118,55 @@ class Spending:
         except HoldfastError as error:
             log.warning("what was spent is not written down: %s", error.message)
 
+    def note_reply(
+        self, name: str | None, model: Model | None, usage: Usage, *, session: str | None
+    ) -> None:
+        """Write down what a committed reply cost: by what its model says of its price, or, of a
+        model that the host asked itself, when somebody wants to know."""
+        spent = _spent(usage, None if model is None else traits_of(model))
+        self.note(REPLY, name or "unknown", spent, session=session)
+
     def on(self, day: str) -> Spent:
-        """What one day has cost so far."""
-        return sum((spent for when, spent in self._lines() if when == day), Spent())
+        """What one day has cost so far, beside the replies."""
+        booked = (each for each in self.lines() if each.day == day and each.what != REPLY)
+        return sum((each.spent for each in booked), Spent())
 
     def by_day(self) -> dict[str, Spent]:
-        """What each day has cost, the oldest first."""
-        days: dict[str, Spent] = {}
-        for day, spent in self._lines():
-            days[day] = days.get(day, Spent()) + spent
-        return dict(sorted(days.items()))
+        """What each day has cost beside the replies, the oldest first."""
+        return _added("day", (each for each in self.lines() if each.what != REPLY))
 
-    def _lines(self) -> Iterator[tuple[str, Spent]]:
+    def by(self, by: By, *, since: str | None = None) -> dict[str, Spent]:
+        """What everything cost, replies included, by day, session, model or what it was for."""
+        return _added(by, (each for each in self.lines() if since is None or each.day >= since))
+
+    def lines(self) -> Iterator[Booked]:
+        """Every line that can be read, the oldest first."""
         for raw in (self._rooms.home.read(SPENDING) or b"").splitlines():
             try:
                 line: dict[str, Json] = json.loads(raw)
-                spent = Spent(
-                    dollars=float(line["usd"]),
-                    calls=int(line["calls"]),
-                    input_tokens=int(line["input_tokens"]),
-                    output_tokens=int(line["output_tokens"]),
+                model = str(line["model"])
+                counts = {name: int(line.get(name, 0)) for name in _COUNTS}
+                booked = Booked(
+                    day=str(line["day"]),
+                    what=str(line["what"]),
+                    model=model,
+                    session=line.get("session"),
+                    spent=self._priced(model, Spent(**counts), line["usd"]),
                 )
-                day = str(line["day"])
-            except (ValueError, KeyError, TypeError, OverflowError, RecursionError):
+            except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError):
                 continue  # a line torn by a crash
-            if math.isfinite(spent.dollars):
-                yield day, spent
+            if math.isfinite(booked.spent.dollars):
+                yield booked
+
+    def _priced(self, model: str, counted: Spent, dollars: Json) -> Spent:
+        if dollars is not None:
+            return replace(counted, dollars=float(dollars))
+        if model not in self._prices:
+            self._prices[model] = _table_price(model)
+        known = self._prices[model]
+        if known is None:
+            return replace(counted, unpriced=counted.calls)
+        return replace(counted, dollars=known.cost(_usage(counted)))
 
     def refusal(self, what: str) -> str | None:
         """Why no model may be asked in the background now; None if one may."""
@@ -177,6 +225,7 @@ class Metered:
         self.name = model.name
         self.traits = traits_of(model)
         self._priced = _with_price(self.traits) if guess else self.traits
+        self._is_guess = guess
         self._booked: list[Spent] = []
 
     @property
@@ -194,12 +243,53 @@ class Metered:
         return reply
 
     def _cost(self, usage: Usage) -> Spent:
-        return Spent(
-            dollars=self._priced.cost(usage),
-            calls=1,
-            input_tokens=usage.context_tokens,
-            output_tokens=usage.output_tokens,
-        )
+        spent = _spent(usage, self._priced)
+        return replace(spent, unpriced=0) if self._is_guess else spent
+
+
+def _spent(usage: Usage, traits: Traits | None) -> Spent:
+    """One call: what it cost, if that is known."""
+    is_known = traits is not None and (traits.is_local or _has_price(traits))
+    return Spent(
+        dollars=traits.cost(usage) if traits is not None else 0.0,
+        calls=1,
+        input_tokens=usage.context_tokens,
+        output_tokens=usage.output_tokens,
+        cache_read_tokens=usage.cache_read_tokens,
+        cache_write_tokens=usage.cache_write_tokens,
+        unpriced=0 if is_known else 1,
+    )
+
+
+def _table_price(model: str) -> Traits | None:
+    """What a model costs that somebody else asked, if the table of prices knows it."""
+    found = import_module("holdfast.models.prices").price_of(model)
+    if found is None:
+        return None
+    return Traits(
+        input_price=found.input,
+        output_price=found.output,
+        cache_read_price=found.cache_read,
+        cache_write_price=found.cache_write,
+    )
+
+
+def _usage(spent: Spent) -> Usage:
+    cached = spent.cache_read_tokens + spent.cache_write_tokens
+    return Usage(
+        input_tokens=max(0, spent.input_tokens - cached),
+        output_tokens=spent.output_tokens,
+        cache_read_tokens=spent.cache_read_tokens,
+        cache_write_tokens=spent.cache_write_tokens,
+    )
+
+
+def _added(by: By, booked: Iterator[Booked]) -> dict[str, Spent]:
+    sums: dict[str, Spent] = {}
+    for each in booked:
+        key = each.key(by)
+        sums[key] = sums.get(key, Spent()) + each.spent
+    return dict(sorted(sums.items()))
 
 
 def _asked(request: ModelRequest, price: Price) -> int:
@@ -210,7 +300,11 @@ def _asked(request: ModelRequest, price: Price) -> int:
     return sum(price(each) for each in given)
 
 
+def _has_price(traits: Traits) -> bool:
+    return bool(traits.input_price or traits.output_price)
+
+
 def _with_price(traits: Traits) -> Traits:
-    if traits.is_local or traits.input_price or traits.output_price:
+    if traits.is_local or _has_price(traits):
         return traits
     return replace(traits, input_price=_INPUT_PRICE, output_price=_OUTPUT_PRICE)

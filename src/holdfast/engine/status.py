@@ -121,6 +121,7 @@ def examine(rooms: Rooms, *, fix: bool = False) -> list[Check]:
         lambda: _sessions(rooms),
         lambda: _memory(rooms),
         lambda: _search(rooms),
+        lambda: _model(rooms),
         lambda: _audit(rooms),
         lambda: _time_zone(rooms),
         lambda: _config(rooms),
@@ -289,6 +290,29 @@ def _search(rooms: Rooms) -> Check:
             hint="Build the index anew: holdfast index rebuild",
         )
     return Check(name="search", result="ok", text=text)
+
+
+def _model(rooms: Rooms) -> Check:
+    """Which model answers when none is named, and why that one. It is not asked anything."""
+    choice = rooms.registry.choose()
+    passed = "; ".join(
+        f"{each.place}: {each.why}" for each in choice.considered if each.model is None
+    )
+    if choice.model is None:
+        return Check(
+            name="model",
+            result="ok",
+            text=f"none; rules do without one ({passed or choice.why})",
+            hint="A key in the environment, a server such as Ollama, or "
+            "holdfast model get qwen2.5-coder-1.5b",
+        )
+    try:
+        rooms.model(choice.model)
+    except HoldfastError as error:
+        text = f"{choice.model}, because {choice.why}, but it cannot be had: {error.message}"
+        return Check(name="model", result="warning", text=text, hint=error.hint)
+    before = f" ({passed})" if passed else ""
+    return Check(name="model", result="ok", text=f"{choice.model}, because {choice.why}{before}")
 
 
 def _audit(rooms: Rooms) -> Check:

@@ -6,9 +6,22 @@ models are all called alike (``tests/models/test_names.py``). Pure.
 
 from __future__ import annotations
 
-from typing import Final, Literal
+from collections.abc import Mapping
+from typing import Final, Literal, get_args
 
-__all__ = ["format_of", "split_name"]
+__all__ = ["ALIASES", "PROVIDERS", "SERVER_KINDS", "ServerKind", "format_of", "split_name"]
+
+ServerKind = Literal["ollama", "llamacpp", "lmstudio", "server"]
+SERVER_KINDS: Final[tuple[ServerKind, ...]] = get_args(ServerKind)
+"""What stands before the name of a model that a server has; ``server`` is any other one."""
+
+ALIASES: Final[Mapping[str, str]] = {
+    "google-gla": "google",
+    "google-vertex": "google-cloud",
+    "openai-chat": "openai",
+    "openai-responses": "openai",
+}
+"""Providers that have several names: whose key and whose prices are meant."""
 
 
 def split_name(model: str | None) -> tuple[str | None, str | None]:
@@ -22,36 +35,42 @@ def split_name(model: str | None) -> tuple[str | None, str | None]:
     if model is None:
         return None, None
     provider, colon, name = model.partition(":")
-    if colon and name and provider in _PROVIDERS:
+    if colon and name and provider in PROVIDERS:
         return provider, name
     return None, model
 
 
-_PROVIDERS: Final = frozenset(
+PROVIDERS: Final = frozenset(
     {
+        "alibaba",
         "anthropic",
         "azure",
         "bedrock",
+        "cerebras",
         "cohere",
         "deepseek",
+        "embedded",
+        "fireworks",
         "google",
-        "google-gla",
-        "google-vertex",
+        "google-cloud",
         "groq",
         "huggingface",
         "litellm",
-        "lmstudio",
         "local",
         "mistral",
-        "ollama",
+        "moonshotai",
+        "nebius",
         "openai",
-        "openai-chat",
         "openrouter",
         "together",
         "vllm",
         "xai",
+        "zai",
+        *ALIASES,
+        *SERVER_KINDS,
     }
 )
+"""Whose models have a name here: hosted, on a server, embedded."""
 
 
 def format_of(model: str | None) -> Literal["openai", "anthropic"]:

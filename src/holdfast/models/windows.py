@@ -17,6 +17,9 @@ _TABLE: Final[tuple[tuple[re.Pattern[str], int], ...]] = tuple(
     (re.compile(rf"(?:^|[^a-z0-9])(?:{names})"), window)
     for names, window in (
         (r"gpt-?4\.1", 1_047_576),
+        (r"gpt-?5\.[45]-(?:mini|nano)", 400_000),
+        (r"gpt-?(?:5\.[4-9]|[6-9])", 1_000_000),
+        (r"gpt-?5\.3-chat", 128_000),
         (r"gpt-?5", 400_000),
         (r"gpt-?4-?32k", 32_768),
         (r"gpt-?(?:4o|4-?turbo|4-(?:1106|0125)|oss)|chatgpt-4o", 128_000),
@@ -25,6 +28,8 @@ _TABLE: Final[tuple[tuple[re.Pattern[str], int], ...]] = tuple(
         (r"gpt-?3\.5", 16_385),
         (r"o1-(?:mini|preview)", 128_000),
         (r"o[134](?![0-9a-z])", 200_000),
+        (r"claude-(?:opus-4[-.][678]|sonnet-4[-.]6)", 1_000_000),
+        (r"claude-(?:opus|sonnet|haiku|fable|mythos)-[5-9](?![0-9])", 1_000_000),
         (r"claude", 200_000),
         (r"gemini-(?:1\.5-pro)", 2_097_152),
         (r"gemini", 1_048_576),

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Final, get_args
 
 from holdfast.errors import UsageError
@@ -23,12 +24,14 @@ _SAFE_TYPE: Final = re.compile(r"[a-z][a-z0-9_.-]{0,63}")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Draft:
-    """An entry that has no place yet. Given an id, it keeps it."""
+    """An entry that has no place yet. Given an id or a time, it keeps it."""
 
     type: str
     data: Mapping[str, Json]
     id: str | None = None
     extra: Mapping[str, Json] = field(default_factory=dict)
+    at: datetime | None = None
+    """When it was said, if that was not now: with a zone."""
 
     def check(self) -> None:
         """Refuse names that cannot stand in an envelope. Ours can."""

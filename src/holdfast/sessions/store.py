@@ -9,9 +9,11 @@ store's, the artifacts', the session's.
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import asdict, dataclass, field, replace
+from datetime import datetime
 from time import time_ns
 from typing import Final, Literal
 
@@ -34,6 +36,7 @@ from holdfast.sessions.artifacts import (
     reference_ids,
     set_aside,
 )
+from holdfast.sessions.past import Known, add_missing
 from holdfast.sessions.quarantine import Quarantine
 from holdfast.sessions.reading import Kept
 from holdfast.sessions.shapes import references
@@ -118,6 +121,11 @@ class Store:
         return [
             name.removesuffix(_ENDING) for name in self._folder.names() if name.endswith(_ENDING)
         ]
+
+    def has(self, name: str) -> bool:
+        """Whether there is a session of that name."""
+        check_name(name)
+        return self._folder.stat(name + _ENDING) is not None
 
     def open(self, name: str) -> Transcript:
         """The transcript of a session that exists."""
@@ -209,6 +217,59 @@ class Store:
                 for each, payloads in zip(stored, large, strict=True)
             ]
             return transcript.append([Draft(type="message", data=each) for each in slim])
+
+    def begin_past(
+        self, name: str, header: Draft, drafts: Sequence[Draft], known: Known
+    ) -> tuple[Transcript, int]:
+        """The transcript of a conversation that is brought in, and how many of its messages are
+        new; ``header`` and messages are one write. If it was begun before, it is continued."""
+        check_name(name)
+        transcript = self._transcript(name)
+        new = known.without(drafts)
+        with self._lock_of("sessions").hold(), ExitStack() as held:
+            slim = self._set_aside(new, held)
+            if transcript.create([header, *slim]):
+                known.last, known.ids = (
+                    slim[-1].id,
+                    {each.id for each in (header, *slim) if each.id},
+                )
+                return transcript, len(slim)
+        return transcript, len(self.append_past(transcript, drafts, known))
+
+    def append_past(
+        self, transcript: Transcript, drafts: Sequence[Draft], known: Known
+    ) -> list[Entry]:
+        """Append the messages of a conversation from elsewhere that are not there yet.
+
+        Their large payloads become artifacts first, as those of any message.
+        """
+        known.catch_up(transcript)  # first: a payload that was erased must not come back
+        with ExitStack() as held:
+            return add_missing(transcript, self._set_aside(known.without(drafts), held), known)
+
+    def _set_aside(self, drafts: Sequence[Draft], held: ExitStack) -> list[Draft]:
+        """The drafts with their large payloads stored, which nobody frees while ``held``."""
+        large = [find_large(each.data, cap_chars=self._cap_chars) for each in drafts]
+        if not any(large):
+            return list(drafts)
+        held.enter_context(self._lock_of("artifacts").hold(shared=True))
+        cap = self._cap_chars
+        return [
+            replace(each, data=set_aside(each.data, payloads, self.artifacts, cap_chars=cap))
+            for each, payloads in zip(drafts, large, strict=True)
+        ]
+
+    def end_past(self, transcript: Transcript) -> None:
+        """Let go of a transcript that was brought in; its file is as old as what it ends with.
+
+        So the conversation that was really the last one here stays the last one.
+        """
+        last_at = transcript.state().last_at
+        transcript.close()
+        if last_at is not None:
+            at = min(max(0, int(datetime.fromisoformat(last_at).timestamp() * 1e9)), time_ns())
+            with suppress(OSError):  # a time is worth no error
+                os.utime(self._folder.path / transcript.file_name, ns=(at, at))
 
     def view(self, transcript: Transcript) -> View:
         """What the model sees of this session now."""

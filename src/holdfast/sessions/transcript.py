@@ -80,6 +80,7 @@ class Transcript:
     ) -> None:
         self.name = name
         self.file_name = f"{name}.jsonl"
+        self._state_name = f"{name}.state.json"
         self._folder = folder
         self._quarantine = quarantine
         self._clock = clock
@@ -102,10 +103,6 @@ class Transcript:
         self._unsynced_tail: tuple[int, bytes] | None = None
         self._untold: list[Damage] = []
 
-    @property
-    def _state_name(self) -> str:
-        return f"{self.name}.state.json"
-
     # ── reading ─────────────────────────────────────────────────────────────────────────────
 
     def state(self) -> State:
@@ -122,6 +119,10 @@ class Transcript:
             return sorted((record.entry() for record in records), key=lambda entry: entry.seq)
 
         return self._read(read)
+
+    def ids(self) -> set[str]:
+        """The ids of all intact entries; their data is not parsed."""
+        return self._read(lambda reading: {record.id for record in reading.records()})
 
     def read_on(self, mark: Mark | None) -> Continued:
         """What was appended since somebody read as far as ``mark``; reads no more than that."""
@@ -353,9 +354,8 @@ class Transcript:
 
     def _start_over(self, *, believe_saved: bool = True) -> None:
         """Forget what was read; begin with the saved counters if they fit the file."""
-        self._window = None
+        self._window = self._unsynced_tail = None
         self._is_unterminated = False
-        self._unsynced_tail = None
         self._state = (self._saved_state() if believe_saved else None) or State(
             # Numbers that were given are not given again, even if their entries are gone:
             # so the gap stays visible.
@@ -562,11 +562,12 @@ class Transcript:
             self._take_in(records, offset)
 
     def _entries_for(self, drafts: list[Draft], parent: str | None, seq: int) -> list[Entry]:
-        at = self._clock.now()
+        now = self._clock.now()
         entries: list[Entry] = []
         for draft in drafts:
             if draft.type != "message" or draft.id is not None:
                 draft.check()
+            at = draft.at or now
             entry = Entry(
                 id=draft.id or self._ids.new(at),
                 parent=parent,

@@ -27,6 +27,7 @@ from threading import Lock
 from typing import Final, Protocol, cast
 
 from holdfast.text.characters import strip_hidden
+from holdfast.text.late import late
 from holdfast.text.token_words import (
     ACRONYMS,
     QUESTION_PHRASES,
@@ -71,9 +72,9 @@ _SINGLE: Final = 0.5
 _MARKS: Final = (
     "\u0300-\u036f\u0483-\u0487\u0591-\u05bd\u064b-\u065f\u0670\u1ab0-\u1aff\u1dc0-\u1dff"
 )
-_ONE_MARK: Final = re.compile(f"[{_MARKS}]")
+_ONE_MARK: Final = late(f"[{_MARKS}]")
 # What ``strip_hidden`` leaves because it shapes a character makes no difference to a term.
-_SHAPING: Final = re.compile("[\u180b-\u180f\u200c\u200d\ufe00-\ufe0f\U000e0000-\U000e0fff]")
+_SHAPING: Final = late("[\u180b-\u180f\u200c\u200d\ufe00-\ufe0f\U000e0000-\U000e0fff]")
 _PLAIN_LETTERS: Final = str.maketrans(
     {"ø": "o", "ł": "l", "đ": "d", "ð": "d", "æ": "ae", "œ": "oe", "ı": "i"}
 )
@@ -127,12 +128,12 @@ def _pattern(written: str) -> re.Pattern[str]:
     return re.compile(written)
 
 
-_ASCII: Final = re.compile(_chunk("[A-Za-z0-9_]+"))
+_ASCII: Final = late(_chunk("[A-Za-z0-9_]+"))
 _LETTER: Final = f"[^\\W{_DENSE}]"
 _SCAN: Final = f"({_chunk(_word(_LETTER))})|([{_DENSE}]+)|({_EMOJI})"
 # A number or a letter and the character it is glued to is a pair as well: 3月, 30岁, T恤.
 _GLUED: Final = f"(?<!{_LETTER})(?:\\d{{1,9}}|[A-Za-z])[{_DENSE}]"
-_CHINESE_DATE: Final = re.compile(r"((?:19|20)\d\d)年([01]?\d)月(?:([0-3]?\d)[日号])?")
+_CHINESE_DATE: Final = late(r"((?:19|20)\d\d)年([01]?\d)月(?:([0-3]?\d)[日号])?")
 
 
 def index_terms(text: str) -> list[str]:
@@ -216,17 +217,17 @@ def _across(seen: str) -> list[str]:
 _LONGEST: Final = 64  # characters; what is longer is known by its start and a checksum
 _CACHED: Final = 48
 _STEMMED: Final = range(3, 33)
-_INNER_JOINT: Final = re.compile(r"://|::|:\\|[:/\\@&=+#~?%]")
-_PART: Final = re.compile(_word(r"[^\W_]"))
-_DATE: Final = re.compile(
+_INNER_JOINT: Final = late(r"://|::|:\\|[:/\\@&=+#~?%]")
+_PART: Final = late(_word(r"[^\W_]"))
+_DATE: Final = late(
     r"((?:19|20)\d\d)([-/.])(0?[1-9]|1[0-2])"
     r"(?:\2(0?[1-9]|[12]\d|3[01])(?:[Tt](?=\d)|(?![\w.-]))|(?![\w/.-]))"
 )
-_HUMPS: Final = re.compile(r"\b[a-z][A-Z][a-z]+|[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
+_HUMPS: Final = late(r"\b[a-z][A-Z][a-z]+|[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 _LEAST_HUMP: Final = 2.5  # characters on average; base64 has less, and falls apart into noise
-_NUMBER_AND_UNIT: Final = re.compile(r"(\d+)([^\W\d_]+)|([^\W\d_]+)(\d+)")
-_VERSION: Final = re.compile(r"v(\d+(?:\.\d+)+)")
-_OWNER: Final = re.compile(r"'(?:s|re|ve|ll|d|m)$")
+_NUMBER_AND_UNIT: Final = late(r"(\d+)([^\W\d_]+)|([^\W\d_]+)(\d+)")
+_VERSION: Final = late(r"v(\d+(?:\.\d+)+)")
+_OWNER: Final = late(r"'(?:s|re|ve|ll|d|m)$")
 
 
 def _chunk_terms(chunk: str) -> tuple[str, ...]:
@@ -374,9 +375,10 @@ def words(text: str) -> list[Word]:
     """The words of a text where they stand in it, identifiers in their parts."""
     seen, places = _placed(text)
     found: list[Word] = []
-    for match in _pattern(_SCAN).finditer(seen):
+    is_ascii = seen.isascii()
+    for match in (_ASCII if is_ascii else _pattern(_SCAN)).finditer(seen):
         start = match.start()
-        chunk, dense, emoji = match.groups()
+        chunk, dense, emoji = (match[0], "", "") if is_ascii else match.groups()
         if chunk:
             pieces = _known_pieces(chunk) if len(chunk) <= _CACHED else _pieces(chunk)
         elif dense:

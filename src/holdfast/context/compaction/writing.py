@@ -160,10 +160,11 @@ def _final(
         reply = yield desk.ask(content, instruction=instruction, feedback=feedback, final=True)
         if isinstance(reply, ModelFailure):
             return Unwritten(reason=reply.reason, problems=tuple(problems), calls=calls)
-        found = sections_of(reply.message.text, _numbers(groups))
+        told = _said_once(reply)
+        found = sections_of(told, _numbers(groups))
         verdict = judge_reply(
             reply,
-            tokens=desk.price(reply.message.text),
+            tokens=desk.price(told),
             cap=desk.cap,
             sections=len({line.kind for line in found}),
             required=desk.required,
@@ -181,6 +182,21 @@ def _final(
             )
         feedback = _AGAIN.format(why=_why(verdict))
     return Unwritten(reason="; ".join(verdict.fatal), problems=tuple(problems), calls=calls)
+
+
+def _said_once(reply: ModelReply) -> str:
+    """The text without rows that stand in it already, nor one that was cut off: a small model
+    that has said a sentence twice goes on saying it until it is stopped."""
+    rows = reply.message.text.splitlines()
+    if reply.stop_reason in _CUT_OFF and len(rows) > 1:
+        rows.pop()
+    seen: set[str] = set()
+    kept = []
+    for row in rows:
+        if not (said := row.strip()) or said not in seen:
+            kept.append(row)
+        seen.add(said)
+    return "\n".join(kept)
 
 
 def _why(verdict: Verdict) -> str:
@@ -352,6 +368,7 @@ _SCORES: Final[Mapping[Kind, float]] = {
     "decision": 0.9,
     "question": 0.86,
 }
+_CUT_OFF: Final = frozenset({"length", "max_tokens", "max_output_tokens", "model_length"})
 _NOTHING: Final = frozenset(
     {"none", "n/a", "-", "nothing", "无", "没有", "none.", "(none)", "暂无"}
 )

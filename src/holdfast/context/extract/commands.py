@@ -287,6 +287,7 @@ _READS: Final = re.compile(
 )
 _FAILED: Final = re.compile(
     r"^\s*(?:error|exception|failed|failure|traceback|invalid|not found|denied)\b"
+    r"|^\s*(?:错误|失败|异常|出错|無法|无法|找不到|未找到|拒绝)"
     r"|<returncode>(?!0<)|\"error\"\s*:\s*[^nf\s]|exit code:? [1-9]",
     re.IGNORECASE,
 )

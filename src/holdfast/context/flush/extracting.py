@@ -23,7 +23,7 @@ from typing import Final, TypeAlias
 from holdfast.context.compaction.audit import is_refusal
 from holdfast.context.compaction.flatten import Piece, fenced, pack
 from holdfast.context.extract import Heard
-from holdfast.context.flush.claims import Claim
+from holdfast.context.flush.claims import Claim, words_of
 from holdfast.context.flush.found import Failed, Flushing, Found, MemorySearch, Spent
 from holdfast.context.flush.grounding import Candidate, Grounding, ground, without_subject
 from holdfast.context.flush.parsing import facts_in
@@ -47,6 +47,8 @@ _FAILURES_IN_A_ROW: Final = 3
 _AT_ONCE: Final = {"en": 1, "zh": 3}
 _REWRITE_CHARS: Final = {"en": 120, "zh": 80}
 _CONTEXT_CHARS: Final = 300
+_SAME: Final = 0.5
+"""Of the content words of a statement, how many its rewrite must have kept."""
 _CUT: Final = frozenset({"max_tokens", "length", "max_output_tokens", "model_length"})
 
 
@@ -248,7 +250,10 @@ def _better(line: RetainLine, text: str, grounding: Grounding, desk: _Desk) -> R
         return None  # cut at its limit, most likely
     old, new = Claim(line.text), Claim(text)
     keeps = old.numbers <= new.numbers and len(old.days) <= len(new.days) and old.exact <= new.exact
-    shown = without_subject(text, line.entity or "")
+    # Of several statements at once a small model may answer with the one before.
+    words = words_of(line.text)
+    keeps = keeps and len(words & words_of(text)) >= len(words) * _SAME
+    shown = without_subject(text, line.entity or "").lstrip(" :：")
     is_longer = len(shown) > len(line.text) + len(line.entity or "") + 2
     if not keeps or is_longer or not grounding.stands(text, line.sources):
         return None
@@ -295,7 +300,8 @@ class _Desk:
             "required": ["turn", "who", "fact"],
             "additionalProperties": False,
         }
-        return self._request("extract", [piece.text for piece in run], fact, self.max_tokens)
+        facts: dict[str, Json] = {"type": "array", "items": fact}
+        return self._request("extract", [piece.text for piece in run], facts, self.max_tokens)
 
     def rewriting(self, batch: Sequence[RetainLine]) -> ModelRequest:
         fact: dict[str, Json] = {"type": "string", "maxLength": _REWRITE_CHARS[self.language]}
@@ -305,7 +311,10 @@ class _Desk:
         for number, line in enumerate(batch, 1):
             rows += self._context(line)
             rows.append(f"{number}. {line.entity or '?'}: {line.text}")
-        return self._request("rewrite", rows, fact, min(self.max_tokens, 80 * len(batch) + 40))
+        size = len(batch)  # a small model that is not stopped repeats itself until it is cut
+        many = {"minItems": size, "maxItems": size}
+        facts: dict[str, Json] = {"type": "array", "items": fact, **many}
+        return self._request("rewrite", rows, facts, min(self.max_tokens, 80 * size + 40))
 
     def _context(self, line: RetainLine) -> Iterator[str]:
         """The message in which it was said, and the one before."""
@@ -317,11 +326,11 @@ class _Desk:
             yield f"[#{turn.number} {turn.speaker}] {text}"
 
     def _request(
-        self, name: str, rows: Sequence[str], fact: dict[str, Json], max_tokens: int
+        self, name: str, rows: Sequence[str], facts: dict[str, Json], max_tokens: int
     ) -> ModelRequest:
         schema = {
             "type": "object",
-            "properties": {"facts": {"type": "array", "items": fact}},
+            "properties": {"facts": facts},
             "required": ["facts"],
             "additionalProperties": False,
         }

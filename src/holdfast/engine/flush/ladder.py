@@ -19,9 +19,10 @@ from typing import Final, Literal
 from holdfast.config import Settings
 from holdfast.context.extract import Heard, extract
 from holdfast.context.flush.agent import agent_flush
+from holdfast.context.flush.capability import Capability, capability_test
 from holdfast.context.flush.extracting import extract_flush
 from holdfast.context.flush.found import Failed, Flushing, Found, MemorySearch, Prefix
-from holdfast.context.flush.prompting import instruction, language_of, system_text
+from holdfast.context.flush.prompting import Language, instruction, language_of, system_text
 from holdfast.engine.driving import drive
 from holdfast.engine.rooms import Rooms
 from holdfast.engine.spending import Metered, Spent
@@ -67,6 +68,8 @@ class Help:
     """Entries that the live request shows shortened: whoever reads it has not read them."""
     search: Callable[[str], str] | None = None
     """Looks into memory on behalf of the model."""
+    session: str | None = None
+    """For which conversation it is paid; None: of that nothing is written down."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,7 +87,7 @@ class Climbed:
 def is_capable(model: Model) -> bool:
     """Whether it can be trusted with a turn of its own: to choose, to call tools, in time."""
     traits = traits_of(model)
-    if not traits.tool_calls:
+    if not traits.tool_calls and not hasattr(model, "learn_tool_calls"):
         return False
     speed = traits.prefill_per_second
     return speed >= _CAPABLE if speed is not None else not traits.is_local
@@ -127,27 +130,58 @@ def climb(
     deadline = time.monotonic() + seconds
     tried: list[str] = []
     ungrounded = 0
-    for way in order:
-        if way == "rules":
-            break
-        steps = partial(_steps, way, heard, help, rooms, rules, limit, beside)
-        found = _driven(way, steps, model, help, seconds=deadline - time.monotonic())
-        ungrounded += found.ungrounded
-        problem = _problem_with(found, rules)
-        if isinstance(found, Found) and problem is None:
-            return Climbed(
-                mode=way,
-                lines=(*found.lines, *_of_unread(found, heard, help, settings, limit, beside)),
-                tried=tuple(tried),
-                ungrounded=ungrounded,
-                said=found.said,
-                spent=_noted(rooms, model),
-            )
-        tried.append(f"{way}: {problem}")
-    spent = _noted(rooms, model)
+    try:
+        for way in order:
+            if way == "rules":
+                break
+            if way == "agent" and (why := _unfit(rooms, model, heard, help, deadline)) is not None:
+                tried.append(f"agent: {why}")
+                continue
+            steps = partial(_steps, way, heard, help, rooms, rules, limit, beside)
+            found = _driven(way, steps, model, help, seconds=deadline - time.monotonic())
+            ungrounded += found.ungrounded
+            problem = _problem_with(found, rules)
+            if isinstance(found, Found) and problem is None:
+                unread = _of_unread(found, heard, help, settings, limit, beside)
+                return Climbed(
+                    mode=way,
+                    lines=(*found.lines, *unread),
+                    tried=tuple(tried),
+                    ungrounded=ungrounded,
+                    said=found.said,
+                    spent=model.spent,
+                )
+            tried.append(f"{way}: {problem}")
+    finally:
+        if model.spent.calls:
+            rooms.spending.note("flush", model.name, model.spent, session=help.session)
     return Climbed(
-        mode="rules", lines=rules, tried=tuple(tried), ungrounded=ungrounded, spent=spent
+        mode="rules", lines=rules, tried=tuple(tried), ungrounded=ungrounded, spent=model.spent
     )
+
+
+_TRIED: Final[dict[tuple[str, Language], Capability]] = {}
+"""What came of trying a model, by its name, in this process."""
+
+
+def _unfit(
+    rooms: Rooms, model: Metered, heard: Sequence[Heard], help: Help, deadline: float
+) -> str | None:
+    """Why a model on this machine gets no turn of its own; it is tried once, and only where
+    nobody has decided on the mode. Whoever hosts models vouches for them."""
+    if rooms.settings.flush.mode != "auto" or not model.traits.is_local:
+        return None
+    language = _language(rooms, heard)
+    known = _TRIED.get((model.name, language))
+    if known is None:
+        steps = capability_test(tools=help.tools, language=language, day=rooms.today())
+        known = drive(steps, model, seconds=deadline - time.monotonic())
+        if known.can is not None:
+            _TRIED[model.name, language] = known
+            learn = getattr(help.model, "learn_tool_calls", None)
+            if learn is not None:
+                learn(known.can)
+    return None if known.can else known.reason
 
 
 def _driven(
@@ -190,8 +224,7 @@ def _steps(
     beside: Sequence[str],
 ) -> Flushing:
     settings = rooms.settings
-    chosen = settings.memory.language
-    language = language_of(heard) if chosen == "auto" else chosen
+    language = _language(rooms, heard)
     if way == "agent":
         day = rooms.today()
         return agent_flush(
@@ -211,7 +244,7 @@ def _steps(
     return extract_flush(
         heard=heard,
         rules=rules,
-        small=not is_capable(help.model),
+        small=not is_capable(help.model) or _has_failed(help.model.name, language),
         window=help.window,
         price=help.price,
         max_lines=limit,
@@ -219,6 +252,16 @@ def _steps(
         redact=redact,
         beside=beside,
     )
+
+
+def _language(rooms: Rooms, heard: Sequence[Heard]) -> Language:
+    chosen = rooms.settings.memory.language
+    return language_of(heard) if chosen == "auto" else chosen
+
+
+def _has_failed(name: str, language: Language) -> bool:
+    known = _TRIED.get((name, language))
+    return known is not None and not known.can
 
 
 def _look_up(asked: object, help: Help) -> str:
@@ -244,17 +287,13 @@ def _of_unread(
     limit: int,
     beside: Sequence[str],
 ) -> tuple[RetainLine, ...]:
-    """What rules find in messages that the model did not read, or not to their end."""
+    """What rules find in messages that the model did not read, or not to their end; and, as small
+    models forget half of what they read, in those of which one on this machine kept nothing."""
     missed = set(found.unread)
+    if found.mode == "agent" and help.model is not None and traits_of(help.model).is_local:
+        cited = {source for line in found.lines for source in line.sources}
+        missed |= {each.entry for each in heard} - cited
     if found.mode == "agent" and help.prefix is not None:
         missed |= help.unseen
     unread = [each for each in heard if each.entry in missed]
     return _by_rules(unread, settings, limit, beside) if unread else ()
-
-
-def _noted(rooms: Rooms, model: Metered) -> Spent:
-    """What the model has cost, once it is in the ledger."""
-    spent = model.spent
-    if spent.calls:
-        rooms.spending.note("flush", model.name, spent)
-    return spent

@@ -310,7 +310,8 @@ class Saver:
             secret = tuple(each.entry for each in heard if has_secret(each.message.text))
             written = None
             if found.lines:
-                lines = [self._cited(line) for line in found.lines]
+                foreign = {entry.id for entry in lease.entries if entry.is_foreign}
+                lines = [self._cited(line, foreign) for line in found.lines]
                 written = _written_and_read_back(rooms, lines, self._transcript.name)
             reason = "; ".join(found.tried) or None
             return self._end(lease, found, written, began, reason, secret)
@@ -391,10 +392,12 @@ class Saver:
             if message is not None and entry.type != "recall":
                 yield Heard(entry=entry.id, at=entry.at, message=message)
 
-    def _cited(self, line: RetainLine) -> RetainLine:
-        """The line with sources that can be followed from anywhere: ``session#entry``."""
+    def _cited(self, line: RetainLine, foreign: set[str]) -> RetainLine:
+        """The line with sources that can be followed from anywhere: ``session#entry``. What
+        stands on words that were brought in from elsewhere is trusted as those are."""
         sources = (Citation(source=self._transcript.name, entry=each) for each in line.sources)
-        return replace(line, sources=tuple(map(str, sources)))
+        trust = line.trust if foreign.isdisjoint(line.sources) else "import"
+        return replace(line, sources=tuple(map(str, sources)), trust=trust)
 
     def _append(self, record: FlushRecord) -> None:
         self._transcript.append([Draft(type="flush", data=record.entry_data())])

@@ -36,6 +36,7 @@ from holdfast.redact import redact, redact_json
 from holdfast.sessions.private import openly_said
 from holdfast.sessions.shapes import message_of
 from holdfast.sessions.state import State
+from holdfast.sessions.transcript import Transcript
 from holdfast.text import cut, cut_tail, shorten_json
 from holdfast.types import Citation, Entry, Json, Message, ToolCall
 
@@ -46,6 +47,9 @@ __all__ = ["Last", "last_session", "resume"]
 
 _RECENT: Final = 300
 """Entries of the last session that are looked at."""
+_LOOKED_AT: Final = 200
+"""Of sessions, the newest: many may have been brought in."""
+_END: Final = 8
 _SESSIONS: Final = 8
 """Of the files changed last: which was spoken in last is in their entries."""
 _TASKS: Final = 8
@@ -122,18 +126,31 @@ def last_session(rooms: Rooms, besides: str) -> Last | None:
     files.sort(key=lambda each: (each.seen.modified_ns, each.name), reverse=True)
     names = [each.name.removesuffix(_ENDING) for each in files]
     candidates = []
-    for name in [name for name in names if name != besides][:_SESSIONS]:
+    for name in [name for name in names if name != besides][:_LOOKED_AT]:
         try:
-            state = rooms.transcript(name).state()
+            transcript = rooms.transcript(name)
+            state = transcript.state()
+            if not state.messages or state.memory_mode == "off":  # what was off stays so
+                continue
+            if not _was_led_here(transcript):
+                continue
         except HoldfastError:
             continue  # one bad file must not cost the rest
-        if state.messages and state.memory_mode != "off":  # what was off stays so
-            candidates.append((state.last_at or "", name, state))
+        candidates.append((state.last_at or "", name, state))
+        if len(candidates) == _SESSIONS:
+            break
     if not candidates:
         return None
     _, name, state = max(candidates, key=lambda each: each[:2])
     entries = openly_said(rooms.transcript(name).entries(last=_RECENT), state.memory_mode)
-    return Last(name=name, state=state, entries=tuple(entries), said=said_in(rooms, name))
+    own = tuple(entry for entry in entries if not entry.is_foreign)
+    return Last(name=name, state=state, entries=own, said=said_in(rooms, name))
+
+
+def _was_led_here(transcript: Transcript) -> bool:
+    """Whether its end was said here, not brought in from a file, which may claim any time."""
+    last = [entry for entry in transcript.entries(last=_END) if entry.type == "message"]
+    return not last or not last[-1].is_foreign
 
 
 def resume(

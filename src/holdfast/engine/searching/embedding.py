@@ -13,15 +13,14 @@ import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from threading import Lock
 from time import monotonic
 from typing import TYPE_CHECKING, Final, Protocol
 
-from holdfast.config import default_home
 from holdfast.engine.searching.encoding import Vectors, encoded
 from holdfast.errors import HoldfastError, Locked, ModelUnavailable
 from holdfast.models.embedders import bundled, for_text, from_name, why_missing
+from holdfast.models.folder import models_folder
 from holdfast.ports import Embedded, Embedder
 from holdfast.search.index import Index, Pending, Vector
 from holdfast.search.query.deadline import Started, TooBusy, TooSlow, start
@@ -30,7 +29,7 @@ from holdfast.text import one_line
 if TYPE_CHECKING:
     from holdfast.engine.rooms import Rooms
 
-__all__ = ["Done", "Embedding", "Progress", "models_folder"]
+__all__ = ["Done", "Embedding", "Progress"]
 
 _BATCH: Final = 32
 _SMALL_BATCH: Final = 8
@@ -61,12 +60,6 @@ class _Limits:
         return _BATCH if self.wait is None else _SMALL_BATCH
 
 
-def models_folder() -> Path:
-    """Where fetched models are: one folder for all homes of a user, because they are large."""
-    named = os.environ.get("HOLDFAST_MODELS")
-    return Path(named).expanduser() if named else default_home(os.environ) / "models"
-
-
 class Embedding:
     """The encoders of one engine."""
 
@@ -94,7 +87,7 @@ class Embedding:
 
     def _chosen(self) -> Sequence[Embedder]:
         wanted = self._rooms.settings.search.embedder
-        models = models_folder()
+        models = models_folder(os.environ)
         if wanted == "none":
             self.missing = 'switched off (search.embedder = "none")'
             return ()

@@ -51,7 +51,7 @@ log = logging.getLogger("holdfast.engine")
 _A_LITTLE_SECONDS: Final = 0.25
 """What a search spends on encoding where nobody else does it."""
 _CLOSE_SECONDS: Final = 2.0
-_CHUNKS_VERSION: Final = 2
+_CHUNKS_VERSION: Final = 3
 """Raised when the same file is cut into other chunks."""
 
 READING: Final = Reading(

@@ -20,6 +20,7 @@ from typing import Final, NamedTuple
 from holdfast.context.accounting import ingest_cap
 from holdfast.disk import Directory, Seen
 from holdfast.engine.admission import disclosed
+from holdfast.engine.importing.ledger import imported_sessions
 from holdfast.engine.rooms import Rooms
 from holdfast.engine.searching.extras import Extras
 from holdfast.errors import HoldfastError, NotFound, StorageError
@@ -226,13 +227,15 @@ class Sources:
             return {}
         folder = here.base.child("sessions", create=False)
         oldest = self._oldest_activity()
+        # Whoever brought old conversations in wants to find them, however old they are.
+        imported = imported_sessions(here.base) if oldest is not None else frozenset()
         sources = {}
         names = [name for name in folder.names() if name.endswith(_ENDING)]
         for file_name, seen in folder.glances(names).items():
-            if oldest is not None and seen.modified_ns < oldest:
+            name = file_name.removesuffix(_ENDING)
+            if oldest is not None and seen.modified_ns < oldest and name not in imported:
                 self.resting += 1
                 continue
-            name = file_name.removesuffix(_ENDING)
             key = f"{here.prefix}sessions/{name}"
             document = self._documents.get(key)
             if document is None:

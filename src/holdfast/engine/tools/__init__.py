@@ -17,9 +17,10 @@ from holdfast.engine.tools.memory import MEMORY_TOOLS
 from holdfast.engine.tools.shape import Tool, check_mode, problem_in
 from holdfast.engine.tools.tasks import TASK_TOOLS
 from holdfast.errors import UsageError, did_you_mean
+from holdfast.text import cut
 from holdfast.types import Json
 
-__all__ = ["TOOLS", "Tool", "ToolFormat", "call_tool", "definitions"]
+__all__ = ["TOOLS", "Tool", "ToolFormat", "answered", "call_tool", "definitions"]
 
 ToolFormat = Literal["openai", "anthropic"]
 
@@ -66,16 +67,28 @@ def call_tool(
     Raises:
         PolicyRefused: the memory mode of the conversation does not allow it.
     """
-    tool = TOOLS.get(name)
+    return answered(rooms, TOOLS, name, arguments, session=session)
+
+
+def answered(
+    rooms: Rooms,
+    tools: Mapping[str, Tool],
+    name: str,
+    arguments: Mapping[str, Json] | str,
+    *,
+    session: str | None,
+) -> Json:
+    """The same for a set of tools: what is not in it cannot be called."""
+    tool = tools.get(name)
     if tool is None:
-        near = did_you_mean(name, TOOLS)
-        raise UsageError(f"There is no tool {name!r}.", hint=near or ", ".join(TOOLS))
+        near = did_you_mean(name, tools)
+        raise UsageError(f"There is no tool {cut(name, 60)!r}.", hint=near or ", ".join(tools))
     if isinstance(arguments, str):
         try:
             arguments = json.loads(arguments or "{}")
         except ValueError as error:
             raise UsageError(f"The arguments of {name} are no JSON: {error}.") from None
     if (problem := problem_in(arguments, tool.parameters, name)) is not None:
-        raise UsageError(f"{name}: {problem}.", hint="See engine.tools() for what it takes.")
+        raise UsageError(f"{name}: {problem}.", hint="Its schema says what it takes.")
     check_mode(rooms, session, name, tool.access)
     return tool.call(rooms, cast("Mapping[str, Json]", arguments), session)

@@ -21,7 +21,7 @@ from holdfast.types import Json
 if TYPE_CHECKING:
     from holdfast.search.request import Passage, SearchResult
 
-__all__ = ["MEMORY_TOOLS"]
+__all__ = ["MEMORY_TOOLS", "labelled"]
 
 _TARGET: Final = text_of(
     "Where it goes: 'daily' (today's notes, the default), 'memory' (long-term memory; only what "
@@ -99,11 +99,11 @@ def _cites(rooms: Rooms) -> bool:
 def _memory_get(rooms: Rooms, given: Mapping[str, Json], session: str | None) -> Json:
     del session
     passage = get(rooms, given["path"])
-    quoted = Quoted(text=_labelled(passage.text), citation=passage.citation, label=passage.trust)
+    quoted = Quoted(text=labelled(passage.text), citation=passage.citation, label=passage.trust)
     return passage.to_json() | {"text": fenced(rooms, [quoted])}
 
 
-def _labelled(text: str) -> str:
+def labelled(text: str) -> str:
     """Memory lines as a model should read them: without ids, with whose word they are."""
     return "".join(_shown(line) for line in split_lines(text))
 

@@ -13,6 +13,7 @@ from typing import Final, Literal
 from holdfast.engine.rooms import Rooms
 from holdfast.errors import PolicyRefused
 from holdfast.fencing import Quoted, fence
+from holdfast.text import cut
 from holdfast.types import Json
 
 __all__ = [
@@ -66,13 +67,16 @@ _TYPES: Final[Mapping[str, tuple[type, ...]]] = {
     "string": (str,),
     "number": (int, float),
     "integer": (int,),
+    "boolean": (bool,),
 }
+_SHOWN: Final = 60
+"""Characters of a name that a caller made up."""
 
 
 def problem_in(value: Json, schema: Mapping[str, Json], name: str) -> str | None:
     """What of a value its schema does not allow; of the few things our schemas say."""
     kind = schema["type"]
-    is_right = isinstance(value, _TYPES[kind]) and not isinstance(value, bool)
+    is_right = isinstance(value, _TYPES[kind]) and isinstance(value, bool) == (kind == "boolean")
     if not is_right:
         return f"{name!r} must be of type {kind}, not {type(value).__name__}"
     if "enum" in schema and value not in schema["enum"]:
@@ -89,7 +93,7 @@ def _problem_inside(value: Mapping[str, Json], schema: Mapping[str, Json]) -> st
     known = schema["properties"]
     for each, inner in value.items():
         if each not in known:
-            return f"there is no {each!r}; there are {', '.join(known)}"
+            return f"there is no {cut(str(each), _SHOWN)!r}; there are {', '.join(known)}"
         if inner is not None and (problem := problem_in(inner, known[each], each)) is not None:
             return problem
     missing = [each for each in schema["required"] if value.get(each) in (None, "", [])]

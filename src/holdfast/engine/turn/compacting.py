@@ -27,7 +27,7 @@ from holdfast.context.flush import covered_by, flush_records
 from holdfast.engine.driving import drive
 from holdfast.engine.flush.saving import FlushDone, Saver, already_covered
 from holdfast.engine.rooms import Rooms
-from holdfast.engine.spending import Metered
+from holdfast.engine.spending import Metered, Spent
 from holdfast.engine.turn.asking import Ask
 from holdfast.engine.turn.measuring import Measured, Measurer
 from holdfast.events import CompactionEnd, CompactionFailed, CompactionStart, Event
@@ -60,6 +60,9 @@ class CompactionDone:
     tokens_before: int
     tokens_after: int
     fallbacks: tuple[str, ...] = ()
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cost: float = 0.0
 
 
 class Compactor:
@@ -73,6 +76,7 @@ class Compactor:
         self._ask = ask
         self._measurer = measurer
         self._saver = saver
+        self._spent = Spent()
 
     def plan(
         self, measured: Measured, why: Why, *, even_in_vain: bool = False
@@ -141,8 +145,10 @@ class Compactor:
             failed = f"{plan.strategy}: it failed: {type(error).__name__}"
             return replace(compacted, fallbacks=(failed, *compacted.fallbacks))
         finally:
+            self._spent = metered.spent
             if metered.spent.calls:
-                spending.note("compaction", metered.name, metered.spent)
+                session = None if self._rooms.is_scratch else self._transcript.name
+                spending.note("compaction", metered.name, metered.spent, session=session)
 
     def _carried_out(
         self, measured: Measured, plan: CompactionPlan, model: Metered | None
@@ -184,6 +190,9 @@ class Compactor:
             tokens_before=compacted.tokens_before,
             tokens_after=compacted.tokens_after,
             fallbacks=compacted.fallbacks,
+            input_tokens=self._spent.input_tokens,
+            output_tokens=self._spent.output_tokens,
+            cost=round(self._spent.dollars, 6),
         )
         self._tell(CompactionEnd, **(asdict(done) | {"dropped": len(dropped)}))
         return done

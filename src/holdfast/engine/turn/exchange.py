@@ -50,7 +50,7 @@ from holdfast.models.names import format_of
 from holdfast.models.windows import window_of
 from holdfast.ports import Model
 from holdfast.sessions.transcript import Draft, Transcript
-from holdfast.types import Entry, Json, Message
+from holdfast.types import Entry, Json, Message, Usage
 
 __all__ = ["Exchange", "Opened"]
 
@@ -130,6 +130,8 @@ class Exchange:
         usage = usage_data(read.usage, last) if read.usage is not None and last else None
         with self._rooms.watching("append", self._name) as store:
             entry = store.append(self._transcript, [read.message], usage=usage)[0]
+        if read.usage is not None:
+            self._book(read.usage)
         projected = self._projected_after(read.message, read.usage)
         self._rooms.tell(
             MessageEnd,
@@ -150,6 +152,23 @@ class Exchange:
                 took_ms=round(took, 1),
             )
         return entry.id
+
+    def book_unanswered(self, said: str) -> None:
+        """What a call cost that was left, or broke off: all that it was asked, and what it said."""
+        if self._prepared is not None:
+            tokens = self._rooms.estimator(self._prepared.model).text(said)
+            self._book(Usage(input_tokens=self._prepared.projected, output_tokens=tokens))
+
+    def _book(self, usage: Usage) -> None:
+        """What a reply cost; of an incognito conversation nobody is to read that there was one,
+        only what the day cost."""
+        rooms, own = self._rooms, self._opened.model
+        prepared = self._prepared
+        name = prepared.model if prepared is not None else self._opened.about.get("model")
+        if own is not None and name not in (None, own.name):
+            own = None  # the host asked another one itself
+        session = None if rooms.is_scratch else self._name
+        rooms.spending.note_reply(name, own, usage, session=session)
 
     def _projected_after(self, message: Message, usage: Any) -> int:
         if usage is not None:
@@ -196,11 +215,20 @@ class Exchange:
             raise IrreducibleContext(
                 f"The request was made smaller {_RETRIES} times, and the provider still says that "
                 "it is too large.",
-                hint="Say what the model can read: context.window in config.toml, or "
+                hint="Say what the model can read: context.window in config.toml, --window, or "
                 "session.prepare(window=…).",
             )
         self._learn_limit(text)
-        return self._fit({}, "overflow")
+        before = self._prepared
+        smaller = self._fit({}, "overflow")
+        if before is not None and _is_same(smaller, before):
+            raise IrreducibleContext(
+                f"The provider says that about {smaller.projected:,} tokens are too many, and "
+                "nothing of them may leave the request.",
+                hint="Is this the right model? Say what it can read: context.window in "
+                "config.toml, --window, or session.prepare(window=…).",
+            )
+        return smaller
 
     def _learn_limit(self, text: str) -> None:
         """Believe the provider about its window, from now on in this conversation."""
@@ -369,10 +397,10 @@ class Exchange:
 
     def _resolved(self, name: str | None) -> Model | None:
         """The model of that name, else the conversation's own; a model is never worth a reply."""
-        if name is None or self._rooms.models is None:
+        if name is None:
             return self._opened.model
         try:
-            return self._rooms.models(name)
+            return self._rooms.model(name)
         except Exception:  # the border: somebody else's registry
             log.warning("model %s cannot be had", name, exc_info=True)
             return self._opened.model
@@ -391,6 +419,11 @@ def _window(rooms: Rooms, ask: Ask) -> int:
     known = window_of(ask.model) if ask.model else None
     window = ask.window or rooms.settings.context.window or known or 200_000
     return min(window, ask.observed_window) if ask.observed_window else window
+
+
+def _is_same(request: Prepared, other: Prepared) -> bool:
+    """Whether a provider that refused one would refuse the other: the answer counts as well."""
+    return (request.messages, request.max_tokens) == (other.messages, other.max_tokens)
 
 
 def _words_of(error: object) -> str:

@@ -47,6 +47,7 @@ def help_of(
             id for item in measured.look.view.items if item.shortened for id in item.stands_for
         ),
         search=partial(_search, rooms, transcript.name),
+        session=None if rooms.is_scratch else transcript.name,
     )
 
 

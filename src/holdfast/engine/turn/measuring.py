@@ -34,6 +34,8 @@ from holdfast.types import Message
 
 _SPOKEN: Final = frozenset({"message", "pin"})
 _DISBELIEF: Final = 6
+_SMALL: Final = 2_000
+"""Below this much nobody says by how much a count may differ: what a provider adds is in it."""
 
 __all__ = ["Measured", "Measurer"]
 
@@ -99,7 +101,8 @@ class Measurer:
         if reported is None:
             return estimated
         found = project(blocks, fixed=fixed, reported=reported)
-        if found.tokens * _DISBELIEF < estimated.tokens:
+        is_alike = estimated.tokens <= found.tokens * _DISBELIEF
+        if not is_alike or found.tokens > max(estimated.tokens, _SMALL) * _DISBELIEF:
             return estimated  # no tokenizer differs so much: the report is not about this request
         return replace(found, tokens=found.tokens + self.added)
 

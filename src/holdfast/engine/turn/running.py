@@ -28,11 +28,11 @@ from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, cast
 from holdfast.context.flush.silence import SilentStream
 from holdfast.engine.modelloop import on_model_loop
 from holdfast.engine.tools import TOOLS, definitions
-from holdfast.errors import HoldfastError, UsageError
+from holdfast.errors import HoldfastError
 from holdfast.events import MessageStart, MessageUpdate, ToolEnd, ToolStart
 from holdfast.formats import parse_message
 from holdfast.models.names import format_of
-from holdfast.ports import Model, ModelReply, ModelRequest
+from holdfast.ports import Model, ModelReply, ModelRequest, traits_of
 from holdfast.types import Json, Message, Text, ToolCall, ToolResult
 
 if TYPE_CHECKING:
@@ -44,6 +44,8 @@ __all__ = ["Step", "Talk", "run", "run_async"]
 
 Functions = Mapping[str, Callable[..., object]]
 Tell = Callable[..., None]
+Book = Callable[[str], None]
+"""Writes down what a call cost that gave no reply, by what it had said."""
 
 log = logging.getLogger("holdfast.engine")
 
@@ -92,8 +94,9 @@ def run(
     *,
     functions: Functions,
     about: About,
-    model: Model | None,
+    model: Model,
     tell: Tell,
+    book: Book,
 ) -> Iterator[Step]:
     """The steps of a turn, for whoever has no event loop: in the one in which models are called.
 
@@ -103,7 +106,9 @@ def run(
     is_wanted = Semaphore(0)
 
     async def go() -> None:
-        turn = run_async(session, given, functions=functions, about=about, model=model, tell=tell)
+        turn = run_async(
+            session, given, functions=functions, about=about, model=model, tell=tell, book=book
+        )
         try:
             async for step in turn:
                 steps.put(step)
@@ -132,35 +137,38 @@ async def run_async(
     *,
     functions: Functions,
     about: About,
-    model: Model | None,
+    model: Model,
     tell: Tell,
+    book: Book,
 ) -> AsyncIterator[Step]:
     """The steps of a turn, as they happen."""
-    if model is None:
-        raise UsageError(
-            "This session has no model of its own to run with.",
-            hint="Open it with one: engine.session(name, model=…) with a Model, or a name and "
-            "holdfast.open(models=…). With a client of your own use prepare and commit.",
-        )
-    turn = _Loop(session, functions, about, model, tell)
+    turn = _Loop(session, functions, about, model, tell, book)
     async for step in turn.steps(given):
         yield step
 
 
 class _Loop:
     def __init__(
-        self, session: Talk, functions: Functions, about: About, model: Model, tell: Tell
+        self,
+        session: Talk,
+        functions: Functions,
+        about: About,
+        model: Model,
+        tell: Tell,
+        book: Book,
     ) -> None:
         self._session = session
         self._tell = tell
+        self._book = book
         self._functions = functions
-        self._about = cast("dict[str, Any]", {**about, "tools": self._offered(about)})
         self._model = model
+        self._about = cast("dict[str, Any]", {**about, "tools": self._offered(about)})
 
     def _offered(self, about: About) -> list[Mapping[str, Json]]:
-        """The host's tools, and ours behind them, always in the same order."""
+        """The host's tools, and ours behind them, always in the same order. A model that cannot
+        call any is not made to read ours: they are some 2,700 tokens."""
         given = list(about.get("tools", ()))
-        if self._session.memory_mode == "off":
+        if self._session.memory_mode == "off" or not traits_of(self._model).tool_calls:
             return given
         named = {_tool_name(each) for each in given}
         ours = definitions(about.get("format") or format_of(about.get("model")))
@@ -195,16 +203,21 @@ class _Loop:
         """What the model says, in pieces, and at last its reply; made to fit if it must."""
         while True:
             self._tell(MessageStart, step=step)
-            is_heard = False
+            heard: list[str] = []
             try:
                 async for piece in _stream(self._model, _request(prepared)):
                     if isinstance(piece, str):
-                        is_heard = True
+                        heard.append(piece)
                         self._tell(MessageUpdate, text=piece)
                     yield piece
+            except (asyncio.CancelledError, GeneratorExit):
+                self._book("".join(heard))
+                raise
             except Exception as error:
+                if _was_read(error):
+                    self._book("".join(heard))
                 smaller = None
-                if not is_heard:
+                if not heard:
                     smaller = await asyncio.to_thread(self._session.recover, error)
                 if smaller is None:
                     raise
@@ -256,6 +269,12 @@ class _Loop:
         except Exception as error:  # the border: the host's own code; the model hears of it
             log.info("tool %s failed", call.name, exc_info=True)
             return f"{type(error).__name__}: {error}", True
+
+
+def _was_read(error: Exception) -> bool:
+    """Whether a call that failed costs something: it got there, and was not refused."""
+    refused = isinstance(getattr(error, "status_code", None), int)
+    return not refused and getattr(error, "arrived", True)
 
 
 async def _done(function: Callable[..., object], arguments: Mapping[str, Json]) -> object:

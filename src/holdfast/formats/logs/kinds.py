@@ -9,20 +9,36 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final, Literal
 
+from holdfast.formats.logs.chatgpt import is_chatgpt
+from holdfast.formats.logs.claude_export import is_claude_export
+from holdfast.formats.logs.codex import is_codex
+from holdfast.formats.logs.openclaw import is_openclaw
 from holdfast.formats.logs.recorded import LogFormat, objects_of
 from holdfast.formats.wire import Wire
 from holdfast.types import Json
 
 __all__ = ["KNOWN", "Kind", "format_of", "recognise"]
 
-Kind = Literal["conversation", "message", "claude_code", "holdfast", "messages", "several"]
+Kind = Literal[
+    "chatgpt",
+    "claude_code",
+    "claude_export",
+    "codex",
+    "conversation",
+    "holdfast",
+    "message",
+    "messages",
+    "openclaw",
+    "several",
+]
 
 KNOWN: Final = (
     'conversations, one per line: {"id": …, "messages": […]}',
     'one JSON document: {"messages": […]}, a list of messages, a request with its response '
     "(OpenAI or Anthropic)",
     'messages, one per line: {"role": …, "content": …}',
-    "session logs of Claude Code",
+    "session logs of Claude Code, Codex and OpenClaw",
+    "the conversations.json of a ChatGPT or claude.ai export",
     "transcripts and exports of Holdfast",
 )
 """The formats, as a person is told them."""
@@ -40,9 +56,9 @@ _OPENAI_PARTS: Final = frozenset({"file", "image_url", "input_audio", "refusal",
 
 def recognise(value: Json) -> Kind | None:
     """What the value is, or None."""
+    if isinstance(value, dict) and (kind := _of_program(value)) is not None:
+        return kind
     match value:
-        case {"hf": int(), "type": str()}:
-            return "holdfast"
         case {"messages": list()} | {"choices": list()}:
             return "conversation"
         case {"role": _}:
@@ -55,6 +71,21 @@ def recognise(value: Json) -> Kind | None:
             return _recognise_list(value)
         case _:
             return None
+
+
+def _of_program(value: Wire) -> Kind | None:
+    """Whose record an object is, by fields that nobody else writes."""
+    if isinstance(value.get("hf"), int) and isinstance(value.get("type"), str):
+        return "holdfast"
+    if is_chatgpt(value):
+        return "chatgpt"
+    if is_claude_export(value):
+        return "claude_export"
+    if "messages" in value or "choices" in value:
+        return None
+    if is_openclaw(value):
+        return "openclaw"
+    return "codex" if is_codex(value) else None
 
 
 def _recognise_list(values: list[Json]) -> Kind | None:

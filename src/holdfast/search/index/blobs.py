@@ -109,7 +109,7 @@ class _Kept(ABC):
                 slots = self._slots.take(numbers).astype(np.int64)
                 if not len(slots) or slots.min() >= 0:
                     return take(slots)
-            missing = np.unique(numbers[slots < 0]).tolist()
+            missing = sorted(set(numbers[slots < 0].tolist()))
             found = connection.execute(self._statement, [json.dumps(missing)]).fetchall()
             if len(found) < len(missing):
                 raise sqlite3.DatabaseError("rows that others refer to are missing")

@@ -16,19 +16,18 @@ import contextlib
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from importlib import import_module
 from threading import Lock
 from types import TracebackType
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from holdfast.disk import Directory
 from holdfast.errors import HoldfastError, Locked
-from holdfast.matching import Match
 from holdfast.search.documents import Chunk, Document
 from holdfast.search.index.catalogue import Catalogue
 from holdfast.search.index.coding import told
 from holdfast.search.index.drafting import Draft, drafts, signs_of_document, uids_there
 from holdfast.search.index.embedding import Embeddings
-from holdfast.search.index.erasing import erase
 from holdfast.search.index.lease import Lease
 from holdfast.search.index.patience import Deadline
 from holdfast.search.index.planning import Plan, slice_of
@@ -50,6 +49,9 @@ from holdfast.search.index.stored import (
 from holdfast.search.index.verifying import verify
 from holdfast.search.index.writing import Writing, erasures_of
 from holdfast.types import Erased
+
+if TYPE_CHECKING:
+    from holdfast.matching import Match
 
 __all__ = ["Index"]
 
@@ -436,7 +438,8 @@ class Index:
     def erase(self, match: Match, *, dry_run: bool = False) -> Erased:
         """Take a text out of everything that was derived from it, at once and for good."""
         lease = None if self._is_rebuilding else self.lease
-        erased = erase(self._catalogue, self._reading, match, lease=lease, dry_run=dry_run)
+        erase = import_module("holdfast.search.index.erasing").erase  # rare, and large
+        erased: Erased = erase(self._catalogue, self._reading, match, lease=lease, dry_run=dry_run)
         if not dry_run:
             self._moment = self._known = None
             self._unpacked += 1  # nothing is packed any more

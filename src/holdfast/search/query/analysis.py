@@ -17,6 +17,7 @@ from typing import Final
 from holdfast.search.query.kin import FORMS, KIN
 from holdfast.search.query.times import TimeMention, find_times
 from holdfast.search.ranking.asked import Concept, ContentWord, Question, Shape, When
+from holdfast.text.late import late
 from holdfast.text.tokens import Term, index_terms, query_terms, words
 
 __all__ = ["Analysed", "analyse"]
@@ -63,14 +64,14 @@ def _not_a_list(part: Question) -> Question:
 
 # ── parts ───────────────────────────────────────────────────────────────────────────────────
 
-_QUOTED: Final = re.compile('"[^"\n]*"|“[^”\n]*”|「[^」\n]*」|『[^』\n]*』|《[^》\n]*》')
+_QUOTED: Final = late('"[^"\n]*"|“[^”\n]*”|「[^」\n]*」|『[^』\n]*』|《[^》\n]*》')
 # A second question, where a first one has ended.
-_SECOND: Final = re.compile(
+_SECOND: Final = late(
     r"(?<=[?？])[\s\"”]*(?:(?:另外|此外|还有|再问|顺便问)|(?i:also|additionally|another question"
     r"|one more (?:thing|question)|second(?:ly)?|and also)\b)[\s,，:：]*"
 )
 # What is said before it does not count: the speaker starts again.
-_STARTS_AGAIN: Final = re.compile(
+_STARTS_AGAIN: Final = late(
     "(?:真正|其实|本来|原本|实际上|实际)?(?:是)?(?:我)?(?:其实|真正|本来)?(?:是)?(?:想|要)"
     "(?:问|说|知道|搞清楚|了解|弄清楚)(?:一下)?(?:的)?(?:问题)?(?:就)?(?:是)?(?:这个)?[，,：:]"
     "|(?:真正|实际上我?那个)的?问题(?:就)?是(?:这个)?[，,：:]?"
@@ -78,8 +79,8 @@ _STARTS_AGAIN: Final = re.compile(
     r"|(?i:what i (?:really |actually )?(?:want(?:ed)?|meant?) to (?:ask|know) (?:is|was)"
     r"|my (?:real|actual) question is|i meant to ask|scratch that|never ?mind|no,? wait)\b[\s,:.]*"
 )
-_SENTENCE_END: Final = re.compile(r"[.!?]+(?=\s)|[。！？；\n]+")
-_ASKING: Final = re.compile(r"[?？][\s\"”’')）]*$")
+_SENTENCE_END: Final = late(r"[.!?]+(?=\s)|[。！？；\n]+")
+_ASKING: Final = late(r"[?？][\s\"”’')）]*$")
 _ASSOCIATIVE_FROM: Final = 3  # sentences
 
 
@@ -134,15 +135,15 @@ def _restart(masked: str, start: int, end: int) -> int:
 
 # ── one question ────────────────────────────────────────────────────────────────────────────
 
-_ASKS_WHEN: Final = re.compile(
+_ASKS_WHEN: Final = late(
     r"^\W*(?:when|since when|until when|what (?:date|year|month|day|time)"
     r"|which (?:date|year|month|day)|(?:in|on) (?:which|what) (?:date|year|month|day)"
     r"|how (?:long|many (?:days|weeks|months|years|hours)))\b"
     "|什么时候|什么时间|何时|几时|哪年|哪天|哪一[年天]|几月|几号|多久|多长时间",
     re.IGNORECASE,
 )
-_DENSE: Final = re.compile("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7ff\U00020000-\U0003ffff]")
-_LETTER: Final = re.compile(r"[A-Za-z\u00c0-\u024f]+")
+_DENSE: Final = late("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7ff\U00020000-\U0003ffff]")
+_LETTER: Final = late(r"[A-Za-z\u00c0-\u024f]+")
 
 
 def _question(text: str, known: _Names, now: datetime, zone: tzinfo) -> Question:
@@ -175,7 +176,7 @@ def _concept(term: Term, shape: Shape) -> Concept:
     return Concept(term=term.text, weight=term.weight, forms=_forms(term.text), kin=_kin(term.text))
 
 
-_SEVERAL: Final = re.compile(
+_SEVERAL: Final = late(
     r"有几|几[个位次种家场名]|多少[个人次种位名家场]|哪些|哪几"
     r"|\b(?:how many|list|all (?:the|of)|which of)\b",
     re.IGNORECASE,

@@ -15,7 +15,6 @@ memory line is shown without them.
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_right
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -23,6 +22,7 @@ from typing import Final, TypeAlias
 
 from holdfast.search.query.candidates import Candidate
 from holdfast.text import strip_hidden
+from holdfast.text.late import late
 from holdfast.types import Citation, LineSpan
 
 __all__ = ["Checked", "Content", "Fresh", "Verifier"]
@@ -30,8 +30,8 @@ __all__ = ["Checked", "Content", "Fresh", "Verifier"]
 Content: TypeAlias = Callable[[Citation], str | None]
 Fresh: TypeAlias = Callable[[str], bool]
 
-_BULLET: Final = re.compile(r"[ \t>]*(?:[-*+]|\d{1,9}[.)])[ \t]+")
-_LINE_ENDS: Final = re.compile(r"\r\n|\r|\n")
+_BULLET: Final = late(r"[ \t>]*(?:[-*+]|\d{1,9}[.)])[ \t]+")
+_LINE_ENDS: Final = late(r"\r\n|\r|\n")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

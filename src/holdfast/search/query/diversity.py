@@ -17,8 +17,9 @@ from typing import Final, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from holdfast import text as texts
 from holdfast.search.query.candidates import Candidate, moved
-from holdfast.text import normalise, same_marks
+from holdfast.text import normalise
 
 __all__ = ["LAMBDA", "diversified", "folded", "likeness", "with_exact"]
 
@@ -112,7 +113,7 @@ def _says_the_same(one: Candidate, other: Candidate) -> bool:
         return True
     if one.exact or other.exact:
         return False
-    return same_marks(one.text, other.text)
+    return texts.same_marks(one.text, other.text)  # its word lists are loaded by a first pair
 
 
 def _are_two_events(one: Candidate, other: Candidate) -> bool:

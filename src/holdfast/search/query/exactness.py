@@ -15,12 +15,13 @@ from dataclasses import dataclass
 from typing import Final
 
 from holdfast.text import normalise
+from holdfast.text.late import late
 from holdfast.text.tokens import index_terms, term_hash
 
 __all__ = ["Exactness", "exactness", "identifiers"]
 
 _EDGES: Final = "\"'`“”‘’「」《》()[]{}<>（）【】,;:.!?，。；：！？、"
-_SHAPE: Final = re.compile(
+_SHAPE: Final = late(
     r"(?=[\w.@:/\\#+~-]{4,200}\Z)(?:"
     r".*_.*"
     r"|[^@]+@[^@]+"
@@ -31,7 +32,7 @@ _SHAPE: Final = re.compile(
     r")",
     re.ASCII,
 )
-_NO_IDENTIFIER: Final = re.compile(r"\d+[A-Za-z]{1,2}|[\d.:/T+-]+Z?|(?:19|20)\d\d-?[A-Za-z]+")
+_NO_IDENTIFIER: Final = late(r"\d+[A-Za-z]{1,2}|[\d.:/T+-]+Z?|(?:19|20)\d\d-?[A-Za-z]+")
 _MOST: Final = 8
 _READ: Final = 2_000
 _FEW: Final = 2

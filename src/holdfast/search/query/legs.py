@@ -23,6 +23,7 @@ from holdfast.search.query.deadline import Deadline
 from holdfast.search.query.filters import Mask
 from holdfast.search.query.tuning import Tuning
 from holdfast.search.ranking.asked import Question
+from holdfast.search.ranking.distinct import among, distinct
 from holdfast.search.ranking.rows import Details, Floats, Form, Postings
 from holdfast.search.ranking.stages import (
     First,
@@ -81,7 +82,7 @@ class Found:
         later = self.positions[start:]
         if not len(later) or not len(self.full):
             return []
-        return [start + int(place) for place in np.flatnonzero(np.isin(later, self.full))]
+        return [start + int(place) for place in np.flatnonzero(among(later, self.full))]
 
     def vectors(self, places: Sequence[int]) -> list[tuple[Floats, ...]]:
         """One vector of each encoder for each of these passages."""
@@ -156,7 +157,7 @@ class Legs:
         pools = [chosen(first, pool=size) for first in firsts]
         full = np.concatenate([_NONE, *(self._full(first) for first in firsts)])
         holding = [_best(firsts[0], self._postings[term].positions) for term in named]
-        pool = np.unique(np.concatenate([*pools, full, *holding]))
+        pool = distinct(np.concatenate([*pools, full, *holding]))
         self._pool = len(pool)
         if not deadline.allows("close ranking"):
             return Found(ranked=_roughly(firsts, pool))
@@ -275,9 +276,9 @@ def _akin(question: Question, positions: Positions, details: Details) -> Mask:
     sought = {term_hash(term) for concept in question.concepts for term in concept.kin}
     if not sought:
         return np.zeros(len(positions), dtype=bool)
-    hits = np.isin(details.terms.values, np.array(sorted(sought), dtype=np.uint64))
+    hits = among(details.terms.values, np.array(sorted(sought), dtype=np.uint64))
     owners = np.repeat(details.positions, np.diff(details.terms.starts))[hits]
-    return np.isin(positions, owners)
+    return among(positions, owners)
 
 
 def _factor(name: str, spoken: float | None, worded: float | None) -> np.float32:

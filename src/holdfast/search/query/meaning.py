@@ -6,7 +6,6 @@ encoder did not give, and why, is said in ``degraded`` (``tests/search/test_pipe
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -17,6 +16,7 @@ from holdfast.ports import Embedded, Embedder
 from holdfast.search.index.stored import Coverage
 from holdfast.search.query.deadline import Deadline, Started, TooBusy, TooSlow, start
 from holdfast.text import cut, one_line
+from holdfast.text.late import late
 
 __all__ = ["NO_ENCODER", "Encoding", "Meaning", "fitting", "not_embedded", "scripts_of"]
 
@@ -25,10 +25,8 @@ NO_ENCODER: Final = "meaning: no encoder installed (pip install 'holdfast[local]
 _SYNC: Final = "holdfast index sync"
 _LONGEST: Final = 8_000
 """Characters of a query that are encoded; no encoder sees further."""
-_LATIN: Final = re.compile(r"[A-Za-z\u00c0-\u024f]")
-_CJK: Final = re.compile(
-    "[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7ff\U00020000-\U0003ffff]"
-)
+_LATIN: Final = late(r"[A-Za-z\u00c0-\u024f]")
+_CJK: Final = late("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7ff\U00020000-\U0003ffff]")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

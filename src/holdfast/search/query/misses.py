@@ -7,19 +7,19 @@ written; bounded work whatever the texts hold
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 from difflib import SequenceMatcher
 from itertools import pairwise
 from typing import Final
 
 from holdfast.text import cut
+from holdfast.text.late import late
 from holdfast.text.tokens import index_terms, words
 
 __all__ = ["MOST_TEXTS", "asked_words", "near_words"]
 
 _DENSE: Final = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7ff\U00020000-\U0003ffff"
-_PIECE: Final = re.compile(f"[{_DENSE}]+|[^\\s{_DENSE}]+")
+_PIECE: Final = late(f"[{_DENSE}]+|[^\\s{_DENSE}]+")
 _EDGES: Final = " .,;:!?\"'()[]{}<>“”‘’«»…–—。，！？、；：（）《》「」"
 
 MOST_TEXTS: Final = 80

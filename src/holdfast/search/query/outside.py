@@ -10,7 +10,6 @@ Promise: ``tests/search/test_pipeline_ports.py``.
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -22,6 +21,7 @@ from holdfast.search.query.candidates import Candidate, moved
 from holdfast.search.query.deadline import Deadline, TooBusy, TooSlow, start
 from holdfast.search.ranking.asked import Concept
 from holdfast.text import cut, normalise, one_line
+from holdfast.text.late import late
 from holdfast.text.tokens import query_terms
 
 __all__ = ["expanded", "other_names", "reranked", "widened"]
@@ -32,7 +32,7 @@ RERANKED: Final = 30
 _MOST_NAMES: Final = 8
 _MOST_ADDED: Final = 24
 _LONGEST: Final = 2_000
-_WORD: Final = re.compile(r"[^\W_]+(?:[._@-][^\W_]+)*")
+_WORD: Final = late(r"[^\W_]+(?:[._@-][^\W_]+)*")
 
 
 def other_names(query: str, aliases: Mapping[str, Sequence[str]]) -> list[str]:

@@ -9,7 +9,6 @@ mention is worth in a ranking.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime, time, timedelta, tzinfo
@@ -25,6 +24,7 @@ from holdfast.search.query.times_calendar import (
     in_year,
     span_of,
 )
+from holdfast.text.late import late
 
 __all__ = ["TimeMention", "find_times"]
 
@@ -78,12 +78,12 @@ def find_times(query: str, *, now: datetime, zone: tzinfo) -> list[TimeMention]:
 
 _WIDE: Final = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)} | {0x3000: 0x20}
 # One of these stands in every expression of its language; most questions have none.
-_ENGLISH: Final = re.compile(
+_ENGLISH: Final = late(
     r"\d|day|week|month|year|night|morning|afternoon|evening|ago\b|back\b|from now|tomorrow"
     r"|\b(?:jan|feb|mar|apr|may|june?|july?|aug|sep|oct|nov|dec|spring|summer|autumn|fall|winter)"
     r"|quarter|christmas|xmas|halloween|valentine"
 )
-_CHINESE: Final = re.compile("[年月天日周星礼季假节旦晚夜早晨庆诞前近这过]|五一|六一|十一")
+_CHINESE: Final = late("[年月天日周星礼季假节旦晚夜早晨庆诞前近这过]|五一|六一|十一")
 
 
 def _plain(query: str) -> str:
@@ -116,12 +116,12 @@ def _expressions(text: str, context: Context) -> list[_Mention]:
 # ── what stands around an expression ────────────────────────────────────────────────────────
 
 _AROUND: Final = 40  # characters that are read on either side
-_BETWEEN: Final = re.compile(r"(?:\b(?:from|between)\s{1,3}(?:the\s{1,3})?|[从自]|介于)\s?$")
-_UP_TO: Final = re.compile(
+_BETWEEN: Final = late(r"(?:\b(?:from|between)\s{1,3}(?:the\s{1,3})?|[从自]|介于)\s?$")
+_UP_TO: Final = late(
     r"\s{0,3}(?:(?P<word>to|until|till|through|thru|到|至|直到)|(?P<and>and|和|与)"
     r"|(?P<dash>-|–|—|~))\s{0,3}(?:the\s{1,3})?"
 )
-_CHINESE_BETWEEN: Final = re.compile(r"\s?之间|\s?期间|\s?间")
+_CHINESE_BETWEEN: Final = late(r"\s?之间|\s?期间|\s?间")
 
 
 def _joined(text: str, found: list[_Mention]) -> Iterator[_Mention]:

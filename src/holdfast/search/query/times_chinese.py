@@ -41,6 +41,7 @@ from holdfast.search.query.times_words import (
     CHINESE_WEEKDAYS,
     chinese_number,
 )
+from holdfast.text.late import late
 
 __all__ = ["RULES", "modified", "offset", "operator"]
 
@@ -82,7 +83,7 @@ _FEW: Final = 5
 
 
 def _rule(pattern: str, *readers: Reader) -> Rule:
-    return Rule(re.compile(pattern), readers)
+    return Rule(late(pattern), readers)
 
 
 def _year_of(match: re.Match[str], context: Context) -> int | None:
@@ -318,7 +319,7 @@ RULES: Final = (
 
 # ── what stands around ──────────────────────────────────────────────────────────────────────
 
-_PART: Final = re.compile(r"的?年?(?P<part>初|上旬|中旬|下旬|底|末)(?!中|级)")
+_PART: Final = late(r"的?年?(?P<part>初|上旬|中旬|下旬|底|末)(?!中|级)")
 
 
 def modified(after: str, stretch: Stretch) -> tuple[Stretch, int] | None:
@@ -334,7 +335,7 @@ def modified(after: str, stretch: Stretch) -> tuple[Stretch, int] | None:
     return (third, found.end()) if third else None
 
 
-_OFFSET: Final = re.compile(
+_OFFSET: Final = late(
     rf"的?(?P<way>前|后)(?P<number>{_NUMBER}){_UNIT}|(?P<that>那|当)(?:一|个)*(?:周|星期|礼拜)"
 )
 
@@ -359,12 +360,12 @@ def offset(after: str, anchor: Stretch) -> tuple[Stretch, int] | None:
     return (moved, found.end()) if moved else None
 
 
-_OPERATOR: Final = re.compile(
+_OPERATOR: Final = late(
     r"\s?的?(?:(之前|以前|前(?![往面夕后天台端景提年]))|(之后|过后|后(?![来面天台端续者悔年]))"
     r"|(以来|以后|至今|到现在|到今天|起(?![来床飞点])|开始))"
 )
-_SINCE: Final = re.compile(r"(?:自从|自)\s?$")
-_UNTIL: Final = re.compile(r"(?:直到|截至|截止到?)\s?$")
+_SINCE: Final = late(r"(?:自从|自)\s?$")
+_UNTIL: Final = late(r"(?:直到|截至|截止到?)\s?$")
 
 
 def operator(before: str, after: str) -> tuple[str, int, int] | None:

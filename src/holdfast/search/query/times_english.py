@@ -38,6 +38,7 @@ from holdfast.search.query.times_calendar import (
     weekend_of,
 )
 from holdfast.search.query.times_words import HOLIDAYS, MONTHS, NUMBERS, SEASONS, WEEKDAYS, number
+from holdfast.text.late import late
 
 __all__ = ["RULES", "modified", "offset", "operator"]
 
@@ -45,7 +46,7 @@ __all__ = ["RULES", "modified", "offset", "operator"]
 def _rule(pattern: str, *readers: Reader) -> Rule:
     named = pattern.replace("MONTH", _MONTH).replace("YEAR", _YEAR).replace("NUM", _NUM)
     named = named.replace("WEEKDAY", _WEEKDAY).replace("DAY", _DAY).replace("UNIT", _UNIT)
-    return Rule(re.compile(named.replace(" ", r"\s{1,3}")), readers)
+    return Rule(late(named.replace(" ", r"\s{1,3}")), readers)
 
 
 def _any_of(names: dict[str, int] | dict[str, tuple[int, int]]) -> str:
@@ -94,11 +95,11 @@ def _full_date(match: re.Match[str], context: Context) -> Stretch | None:
 _NEEDS_CAPITAL: Final = frozenset(
     {"may", "march", "mar", "jan", "dec", "sep", "sept", "jun", "nov"}
 )
-_BEFORE_MONTH: Final = re.compile(
+_BEFORE_MONTH: Final = late(
     r"(?:\b(?:in|of|last|this|next|since|before|after|until|till|during|early|late|mid|from|to|and"
     r"|between|through|by|around|or)[\s-]{1,3}|,\s?)$"
 )
-_AFTER_MODAL: Final = re.compile(r"\s{1,3}(?:i|we|you|he|she|they|it|be|have|not|also|god|the)\b")
+_AFTER_MODAL: Final = late(r"\s{1,3}(?:i|we|you|he|she|they|it|be|have|not|also|god|the)\b")
 
 
 def _lone_month(match: re.Match[str], context: Context) -> Stretch | None:
@@ -178,7 +179,7 @@ def _year_named(match: re.Match[str], context: Context) -> int | None:
 
 # ── seasons, quarters, holidays ─────────────────────────────────────────────────────────────
 
-_BEFORE_SEASON: Final = re.compile(
+_BEFORE_SEASON: Final = late(
     r"\b(?:in|during|over|of|that|since|before|after|until|till|by|early|late|mid|from|to|between"
     r"|and|through)[\s-]{1,3}(?:the\s{1,3})?$"
 )
@@ -382,7 +383,7 @@ RULES: Final = (
 
 # ── what stands before ──────────────────────────────────────────────────────────────────────
 
-_PART: Final = re.compile(
+_PART: Final = late(
     r"\b(?:(early|mid|late)[\s-]{1,3}(?:in\s{1,3})?"
     r"|(beginning|start|middle|end)\s{1,3}of\s{1,3})(?:the\s{1,3})?$"
 )
@@ -404,7 +405,7 @@ def modified(before: str, stretch: Stretch) -> tuple[Stretch, int] | None:
     return (third, len(before) - found.start()) if third else None
 
 
-_OFFSET: Final = re.compile(
+_OFFSET: Final = late(
     rf"(?:\b(?P<number>\d{{1,3}}|a couple of|{_COUNTED})\s{{1,3}})?"
     r"\b(?P<unit>day|weekend|week|month|year|(?:mon|tues|wednes|thurs|fri|satur|sun)day)s?"
     r"\s{1,3}(?P<way>before|after|prior to|following|of)\s{1,3}(?:the\s{1,3})?$"
@@ -449,11 +450,11 @@ def _next_to(anchor: Stretch, unit: str, *, back: bool) -> Stretch | None:
     return span_of(min(edge, other), max(edge, other), precision)
 
 
-_OPERATOR: Final = re.compile(
+_OPERATOR: Final = late(
     r"\b(since|after|before|until|till|up to|prior to|later than|earlier than|no later than"
     r"|not before|starting(?: from| in| on)?)\s{1,3}(?:(?:the|in|on|of|year|month)\s{1,3}){0,3}$"
 )
-_ONWARD: Final = re.compile(r"\s{1,3}(?:onwards?|and later|or later|and after)\b")
+_ONWARD: Final = late(r"\s{1,3}(?:onwards?|and later|or later|and after)\b")
 _WAYS: Final = {
     **dict.fromkeys(("before", "prior to", "earlier than"), "before"),
     **dict.fromkeys(("until", "till", "up to", "no later than"), "until"),

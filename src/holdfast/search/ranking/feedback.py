@@ -17,6 +17,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from holdfast.search.ranking.distinct import without
 from holdfast.search.ranking.hashes import among
 from holdfast.search.ranking.rows import Floats, Ragged
 from holdfast.search.ranking.scaling import scaled
@@ -50,7 +51,7 @@ def feedback(
     tops = np.argsort(-scores, kind="stable")[:_PATHS]
     worth = np.exp(_FALL * (scaled(scores)[tops] - 1)).astype(np.float32)
     own = [terms.values[terms.starts[top] : terms.starts[top + 1]] for top in tops.tolist()]
-    mine = np.setdiff1d(np.concatenate(own), asked)
+    mine = without(np.concatenate(own), asked)
     if not len(mine):
         silent = np.zeros(count, np.float32)
         return Feedback(likeness=silent, hop=silent)

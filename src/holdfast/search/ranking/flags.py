@@ -9,6 +9,7 @@ import re
 from typing import Final
 
 from holdfast.search.ranking.rows import Flag
+from holdfast.text.late import late
 
 __all__ = ["flags_of"]
 
@@ -21,19 +22,19 @@ _TIME_EN: Final = (
     "|jan|feb|mar|apr|jun|jul|aug|sept?|oct|nov|dec|spring|summer|autumn|winter"
     "|recently|since|(?:19|20)[0-9]{2}|[0-9]{1,2}(?:st|nd|rd|th|am|pm)|[0-9]{1,2}:[0-9]{2}"
 )
-_TELLS_WHEN: Final = re.compile(
+_TELLS_WHEN: Final = late(
     rf"\b(?:{_TIME_EN})\b"
     "|昨天|今天|明天|前天|后天|今晚|昨晚|上周|下周|本周|这周|上个?月|下个?月|这个月|去年|今年|明年|前年"
     "|[0-9一二三四五六七八九十两几半]{1,6}个?(?:年|月|日|号|天|周|星期|小时|点)|星期[一二三四五六日天]"
     "|周[一二三四五六日末]|礼拜|春天|夏天|秋天|冬天|最近|刚才",
     re.IGNORECASE,
 )
-_FIRST_PERSON: Final = re.compile(
+_FIRST_PERSON: Final = late(
     r"\b(?:i|i'm|i've|i'd|i'll|my|me|mine|we|our|us)\b|我|咱", re.IGNORECASE
 )
 
-_DENSE: Final = re.compile("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7ff\U00020000-\U0003ffff]")
-_SPACED: Final = re.compile(r"[A-Za-z\u00c0-\u024f]+")
+_DENSE: Final = late("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7ff\U00020000-\U0003ffff]")
+_SPACED: Final = late(r"[A-Za-z\u00c0-\u024f]+")
 
 
 def flags_of(text: str) -> Flag:

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from holdfast.search.ranking.asked import Question
 from holdfast.search.ranking.derived import derived
+from holdfast.search.ranking.distinct import distinct
 from holdfast.search.ranking.feedback import feedback
 from holdfast.search.ranking.meaning import Heard, Rough, roughly_near, understood
 from holdfast.search.ranking.neighbours import Around, Shares, around, spread, sums, windows
@@ -268,7 +269,7 @@ def merged(parts: Sequence[Ranked]) -> Ranked:
     """
     if len(parts) == 1:
         return parts[0]
-    positions = np.unique(np.concatenate([part.positions for part in parts]))
+    positions = distinct(np.concatenate([part.positions for part in parts]))
     ranks = np.stack([_ranks(positions, part) for part in parts])
     order = np.lexsort((positions, ranks.sum(axis=0), ranks.min(axis=0)))
     positions, ranks = positions[order], ranks[:, order]

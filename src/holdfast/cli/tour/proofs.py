@@ -1,4 +1,4 @@
-"""``holdfast demo``: a short tour on real files, in a temporary home, offline.
+"""``holdfast demo --proofs``: what is promised, tried on real files, in a temporary home, offline.
 
 It fills a small window until the conversation is read for memory, compacted and continued,
 pulls the plug on a writer, damages a file, goes back to originals, forks, remembers, erases and
@@ -31,6 +31,7 @@ _WINDOW = 6_000
 
 
 def run() -> None:
+    """Prove it, and say where the files are."""
     home = Path(tempfile.mkdtemp(prefix="holdfast-tour-"))
     say("Holdfast: what is said is kept, whatever happens. A tour on real files.\n")
     # Everything is done where it is shown, and the tour itself says when the window is full.
@@ -129,7 +130,7 @@ def _still(kept: bool) -> str:
 
 def _pull_the_plug(engine: holdfast.Engine, home: Path) -> None:
     writer = subprocess.Popen(
-        [sys.executable, "-m", "holdfast.cli.tour", str(home)], stdout=subprocess.PIPE
+        [sys.executable, "-m", "holdfast.cli.tour.proofs", str(home)], stdout=subprocess.PIPE
     )
     assert writer.stdout is not None
     first = writer.stdout.readline()

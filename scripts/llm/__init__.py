@@ -1,0 +1,1 @@
+"""What ``scripts.test_llm`` talks about."""

@@ -1,0 +1,1 @@
+"""Holdfast inside other people's programs."""
