@@ -219,9 +219,9 @@ def summary(run: Run) -> None:
     page.say("### Summary\n")
     config = {"flush.mode": "rules", "compaction.inline_seconds": 600}
     with run.engine("summary", **config) as engine:
-        session = run.session(engine, window=4_000)
+        session = run.session(engine, window=8_192)
         run.filled(session)
-        for week in range(1, 7):  # so much that a summary of it may have some length
+        for week in range(1, 13):  # so much that a summary of it may have some length
             for said in run.story.more:
                 session.append({**said, "content": f"({week}) {said['content']}"})
         prepared = session.compact(strategy="summary", summariser=run.model)
