@@ -277,6 +277,18 @@ async def waits(work: Awaitable[Any]) -> Any:
     return await work
 
 
+def test_who_is_in_a_conversation_when_its_engine_closes_shares_it_with_all_others(
+    home: Path,
+) -> None:
+    """By two handles of one file, one would hold the lock that the other waits for."""
+    with open_engine(home, config=CONFIG) as engine:
+        engine.session("s").append({"role": "user", "content": "hi"})
+        before = engine._rooms.transcript("s")
+        engine.close()
+        assert engine._rooms.transcript("s") is before
+        assert [entry.type for entry in before.entries()][-1] == "message"
+
+
 def test_an_engine_that_is_closed_beneath_a_call_loses_nothing(fast_path: Path) -> None:
     async def close_beneath(home: Path) -> None:
         engine = await holdfast.aopen(home, config=CONFIG)

@@ -248,7 +248,8 @@ def _say_done(door: Door, done: Done, found: Found) -> None:
 
 def _rows(source: str, tally: Tally, *, is_dry: bool) -> Iterator[tuple[str, str]]:
     would = "would be new" if is_dry else "new"
-    yield source, f"{tally.files:,} files, {size(tally.bytes)}, unchanged: {tally.unchanged:,}"
+    files = "1 file" if tally.files == 1 else f"{tally.files:,} files"
+    yield source, f"{files}, {size(tally.bytes)}, unchanged: {tally.unchanged:,}"
     if tally.conversations:
         told = f"{tally.conversations:,}, {would}: {tally.new_conversations:,}"
         yield "  conversations", told

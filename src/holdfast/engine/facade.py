@@ -129,7 +129,7 @@ class Engine:
             session.close()
         self._rooms.finish_background(seconds=self.settings.flush.total_seconds)
         self._rooms.close_search()
-        self._rooms.release_all()
+        self._rooms.close_files()
 
     @property
     def home(self) -> Path:

@@ -188,13 +188,25 @@ class Rooms:
             idle.close()  # whoever still uses it opens its file again
         return transcript
 
-    def release(self, name: str) -> None:
-        """Save the session's counters and let go of its file."""
+    def close_files(self) -> None:
+        """Save all counters and let go of all files. Whoever is still in a conversation opens its
+        file again, and everybody by the same handle: of two in one process each would wait for
+        what the other holds."""
         self._mine()
+        for name, transcript in list(self._transcripts.items()):
+            self._set_aside(name)
+            transcript.close()
+
+    def _set_aside(self, name: str) -> None:
         for kept in (self.talks, self.pressure, self.wishes, self._phases):
             kept.pop(name, None)
         self.due.discard(name)
         self.warned = {key: value for key, value in self.warned.items() if key[0] != name}
+
+    def release(self, name: str) -> None:
+        """Save the session's counters, let go of its file and of what is known of it."""
+        self._mine()
+        self._set_aside(name)
         with self._lock:
             transcript = self._transcripts.pop(name, None)
         if transcript is not None:
