@@ -9,10 +9,15 @@ from io import StringIO
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from holdfast.cli import replay_page
 from holdfast.engine.facade import open_engine
 from holdfast.engine.replay import Replayed, Trimmed
 from holdfast.formats import to_anthropic, to_openai
+from holdfast.models.registry import Registry
+from holdfast.ports import ModelReply, ModelRequest
+from holdfast.testing import ScriptedModel
 from holdfast.testing.corpus import conversation
 from holdfast.text import columns
 from holdfast.types import Message
@@ -361,3 +366,24 @@ def test_why_nothing_would_be_done_is_said(home: Path) -> None:
 def test_a_session_that_is_not_there_is_named(home: Path) -> None:
     missing = run("context", "explain", "nope", home=home, expect=3)
     assert "nope" in missing.err
+
+
+def test_a_model_that_can_be_had_writes_the_summaries(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+
+    class Writer(ScriptedModel):
+        async def complete(self, request: ModelRequest) -> ModelReply:
+            asked.append(request.system or "")
+            raise TimeoutError("too slow")
+
+    monkeypatch.setattr(Registry, "__call__", lambda self, name: Writer([]))
+    log = tmp_path / "log.json"
+    talk = [{"role": each.role, "content": each.text} for each in conversation(7, 60) if each.text]
+    log.write_text(json.dumps({"messages": [m for m in talk if m["role"] != "tool"]}))
+    options = ("--window", "4000", "--strategy", "summary", "--model", "ollama:qwen3", "--json")
+    done = inside(tmp_path / "home", "replay", str(log), *options)
+    assert done.code == 0, done.err
+    assert asked, "the model was asked, and what it did not give the rules gave"
+    assert done.lines[-1]["compactions"] >= 1

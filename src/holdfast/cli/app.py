@@ -146,7 +146,7 @@ def replay(
     ] = None,
     model: Annotated[
         str,
-        typer.Option(help="Who writes the summaries, not whom the log was for: rules needs none."),
+        typer.Option(help="Who writes the summaries, such as ollama:qwen3; rules: no model."),
     ] = "rules",
     format: Annotated[
         str | None,

@@ -21,7 +21,7 @@ from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import IO, cast, get_args
+from typing import IO, Final, cast, get_args
 
 import typer
 
@@ -30,11 +30,16 @@ from holdfast.cli.replay_page import page
 from holdfast.config.keys import Strategy
 from holdfast.context.assembly import WireFormat
 from holdfast.engine.replay import Replayed, replay, total
-from holdfast.errors import NotFound, UsageError, did_you_mean
+from holdfast.errors import ModelUnavailable, NotFound, UsageError, did_you_mean
 from holdfast.formats.logs import Recorded, read_logs
+from holdfast.models.registry import Registry
+from holdfast.ports import Model
 from holdfast.types import Json
 
 __all__ = ["Wish", "run"]
+
+RULES: Final = "rules"
+"""What ``--model`` says for: no model."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,7 +48,7 @@ class Wish:
 
     window: int
     strategy: str | None = None
-    model: str = "rules"
+    model: str = RULES
     """Who writes the summaries."""
     for_model: str | None = None
     """The model that the log was for; tokens are counted as it counts them."""
@@ -52,12 +57,18 @@ class Wish:
     def check(self) -> None:
         _one_of("strategy", self.strategy, get_args(Strategy))
         _one_of("format", self.format, get_args(WireFormat))
-        if self.model != "rules":
+        try:
+            self.summariser()
+        except ModelUnavailable as error:
             raise UsageError(
-                f"There is no model {self.model!r} to write summaries.",
-                hint="Only --model rules is there so far; it needs no key and no network. "
-                "--for names the model that the log was for.",
-            )
+                f"There is no model {self.model!r} to write summaries: {error.message}",
+                hint=f"{error.hint} (--model rules needs none; --for names the model that the log "
+                "was for.)",
+            ) from error
+
+    def summariser(self) -> Model | None:
+        """Who writes the summaries; None: rules."""
+        return None if self.model == RULES else Registry.at(None, os.environ)(self.model)
 
 
 def _one_of(what: str, given: str | None, known: tuple[str, ...]) -> None:
@@ -180,7 +191,7 @@ def _replayed(
     """The results in the order of the conversations."""
     waiting = iter(recorded)
     first = list(islice(waiting, 2))
-    workers = jobs or len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1
+    workers = jobs or (1 if wish.model != RULES else _cores())  # one model is loaded once
     if len(first) < 2 or workers == 1:
         for each in (*first, *waiting):
             yield _replay_one(each, wish, with_dump)
@@ -198,6 +209,10 @@ def _replayed(
         pool.shutdown(cancel_futures=True)
 
 
+def _cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1
+
+
 def _replay_one(recorded: Recorded, wish: Wish, with_dump: bool) -> tuple[Replayed, list[str]]:
     lines: list[str] = []
 
@@ -212,6 +227,7 @@ def _replay_one(recorded: Recorded, wish: Wish, with_dump: bool) -> tuple[Replay
             window=wish.window,
             strategy=wish.strategy,
             format=cast("WireFormat | None", wish.format),
+            model=wish.summariser(),
             for_model=wish.for_model,
             dump=keep if with_dump else None,
         )

@@ -18,7 +18,9 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
+from holdfast.config import default_home, load_settings
 from holdfast.errors import ModelUnavailable, did_you_mean
+from holdfast.models.folder import models_folder
 from holdfast.models.names import SERVER_KINDS, split_name
 from holdfast.models.servers import Server, find_servers, shown_address
 
@@ -86,6 +88,12 @@ class Registry:
         self._find_servers = find_servers
         self._found: list[Server] = []
         self._models: dict[str, Model] = {}
+
+    @classmethod
+    def at(cls, home: Path | None, environ: Mapping[str, str]) -> Registry:
+        """For whoever has no engine open: as the settings of that home want it; none is made."""
+        settings = load_settings(home or default_home(environ), environ=environ)
+        return cls(settings.model, environ=environ, folder=models_folder(environ))
 
     def __call__(self, name: str) -> Model:
         """The model of that name.

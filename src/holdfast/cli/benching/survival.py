@@ -16,6 +16,7 @@ Promise: one line for each corpus and the summary last; every fact counts the sa
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext
@@ -27,7 +28,8 @@ from holdfast.cli.benching.corpora import Corpus, corpus_of, items
 from holdfast.cli.benching.survival_judging import Fact, Survived, facts_of, figures
 from holdfast.cli.benching.survival_replay import RULES, Models, Plan, Strategy, survive
 from holdfast.cli.render import json_line, note, table
-from holdfast.errors import UsageError, did_you_mean
+from holdfast.errors import ModelUnavailable, UsageError, did_you_mean
+from holdfast.models.registry import Registry
 from holdfast.types import Json
 
 __all__ = ["Plan", "measure", "read", "run", "strategy", "summary"]
@@ -92,11 +94,14 @@ def run(
     models: Models | None = None,
 ) -> None:
     """One line for each corpus, or the first ``corpora`` of them, and the summary last."""
-    if plan.model != RULES and models is None:
-        raise UsageError(
-            f"No model {plan.model!r} can be asked from the command line.",
-            hint=f"Use --model {RULES}, or call holdfast.cli.benching.survival.run with models.",
-        )
+    if plan.model != RULES:
+        models = models or Registry.at(None, os.environ)
+        try:
+            models(plan.model)
+        except ModelUnavailable as error:
+            raise UsageError(
+                f"No model {plan.model!r} can be asked: {error.message}", hint=error.hint
+            ) from error
     done: list[Survived] = []
     with dump.open("w", encoding="utf-8") if dump else nullcontext() as out:
         for each in measure(file, plan, corpora=corpora, models=models):

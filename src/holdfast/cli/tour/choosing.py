@@ -9,9 +9,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from holdfast.config import default_home, load_settings
 from holdfast.errors import ModelUnavailable
-from holdfast.models.folder import models_folder
 from holdfast.models.registry import Choice, Registry
 
 if TYPE_CHECKING:
@@ -42,6 +40,4 @@ def chosen_model(door: Door) -> Model:
 
 
 def _registry(door: Door) -> Registry:
-    home = door.home_path() or default_home(os.environ)
-    settings = load_settings(home, environ=os.environ)
-    return Registry(settings.model, environ=os.environ, folder=models_folder(os.environ))
+    return Registry.at(door.home_path(), os.environ)

@@ -401,9 +401,11 @@ class Exchange:
             return self._opened.model
         try:
             return self._rooms.model(name)
+        except HoldfastError as error:
+            log.warning("model %s cannot be had: %s", name, error.message)
         except Exception:  # the border: somebody else's registry
             log.warning("model %s cannot be had", name, exc_info=True)
-            return self._opened.model
+        return self._opened.model
 
 
 _OPENING: Final = 2
