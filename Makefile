@@ -3,6 +3,7 @@
 VENV := .venv
 PYTHON := $(VENV)/bin/python
 READY := $(VENV)/.ready
+BROWSER := $(VENV)/.browser
 
 # The public data sets, if they lie beside this folder. Tests say what they skip without them.
 ifndef HOLDFAST_DATA
@@ -13,13 +14,13 @@ endif
 
 .PHONY: run test test-long test-llm check setup bench bench-peers replay docs format clean help
 
-run: $(READY)          ## open the main job: a chat if there is a model, else a tour, and how to get one
+run: $(READY)          ## open the console: your own memory if there is a model, else a tour, and how to get one
 	@$(VENV)/bin/holdfast start
 
-test: $(READY)         ## all tests, a few minutes
+test: $(READY) $(BROWSER)  ## all tests, a few minutes
 	@$(VENV)/bin/pytest -n auto --dist worksteal
 
-test-long: $(READY)    ## the same tests with 20 times the generated cases
+test-long: $(READY) $(BROWSER)  ## the same tests with 20 times the generated cases
 	@HOLDFAST_TEST_SCALE=20 $(VENV)/bin/pytest -n auto --dist worksteal --timeout 5400
 
 test-llm: $(READY)     ## flush, summary and restored answers with a real 1.5B model (fetches 1.1 GB once)
@@ -50,8 +51,12 @@ format: $(READY)       ## format and fix what can be fixed
 
 setup: $(READY)        ## only install what the other targets need
 
-$(READY): pyproject.toml constraints.txt scripts/setup
+$(READY): pyproject.toml constraints.txt scripts/setup scripts/apt.sh
 	@bash scripts/setup $(VENV)
+
+# Only the tests of the console look at it through a browser.
+$(BROWSER): scripts/setup-browser scripts/apt.sh | $(READY)
+	@bash scripts/setup-browser $(VENV)
 
 clean:                 ## remove everything that was installed or made
 	rm -rf $(VENV) .peers .mypy_cache .ruff_cache .import_linter_cache .hypothesis dist build

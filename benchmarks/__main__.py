@@ -24,6 +24,7 @@ from benchmarks import (
     planning,
     recall,
     search,
+    serving,
     survival,
     turn,
 )
@@ -42,6 +43,7 @@ ALL = {
     "turn": turn.measure,
     "cold": cold.measure,
     "import": importing.measure,
+    "serve": serving.measure,
 }
 
 

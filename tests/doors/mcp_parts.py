@@ -18,8 +18,9 @@ import httpx2
 from mcp import Client, StdioServerParameters, stdio_client
 from mcp.client.streamable_http import streamable_http_client
 
+from holdfast.gatehouse.listening import listening
 from holdfast.mcp_server.clients import ClientBook, new_client
-from holdfast.mcp_server.http import HttpServer, listening, opener
+from holdfast.mcp_server.http import HttpServer, opener
 from holdfast.mcp_server.sdk import sdk
 
 T = TypeVar("T")

@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 import sys
+import tempfile
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from string import Formatter
@@ -44,6 +45,12 @@ from tests.doors.inside import inside
 
 LANGUAGES: tuple[Language, ...] = ("en", "zh")
 ESCAPE = re.compile(r"\x1b\[[0-9;]*m")
+
+
+@pytest.fixture(autouse=True)
+def scratch(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Where a tour makes its folder; it stays, so that people can look around in it."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
 
 
 @dataclass(frozen=True)

@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 
 from holdfast.errors import PolicyRefused
+from holdfast.gatehouse.heads import Denied, gate_for
 from holdfast.mcp_server.clients import Client, new_client
-from holdfast.mcp_server.gate import Denied, admit, gate_for
-from holdfast.mcp_server.http import check_address
+from holdfast.mcp_server.gate import admit
+from holdfast.mcp_server.http import check_clients
 from holdfast.mcp_server.limits import FRAME_BYTES
 from tests.scale import SCALE
 
@@ -191,7 +192,7 @@ def test_an_address_that_others_reach_needs_tls_a_name_and_a_client(
     host: str, tls: bool, hosts: list[str], clients: int, is_fine: bool
 ) -> None:
     def check() -> None:
-        check_address(host, is_behind_tls=tls, hosts=hosts, clients=clients)
+        check_clients(host, is_behind_tls=tls, hosts=hosts, clients=clients)
 
     if is_fine:
         check()

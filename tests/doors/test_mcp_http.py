@@ -11,8 +11,9 @@ from pytest_socket import socket_allow_hosts
 
 import holdfast
 from holdfast.errors import StorageError, UsageError
+from holdfast.gatehouse.listening import listening
 from holdfast.mcp_server.clients import ClientBook
-from holdfast.mcp_server.http import HttpServer, listening, opener
+from holdfast.mcp_server.http import HttpServer, opener
 from holdfast.mcp_server.limits import FRAME_BYTES
 from holdfast.mcp_server.sdk import sdk
 from tests.doors.inside import inside

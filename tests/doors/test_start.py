@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
+import signal
+import subprocess
 import sys
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 
+import httpx
 import pytest
 
-from holdfast.cli.tour.offering import MODEL, Hands, begin
+from holdfast.cli import hosting
+from holdfast.cli.tour import showing
+from holdfast.cli.tour.offering import MODEL, Hands, begin, open_console
 from holdfast.cli.tour.script import script
 from holdfast.errors import ModelUnavailable
 from holdfast.models.registry import Choice, Considered
@@ -36,6 +43,7 @@ class Person:
         choices: tuple[Choice, ...] = (NONE,),
         tour: int = 0,
         fails: Exception | None = None,
+        is_served: bool = False,
     ) -> None:
         self.done: list[str] = []
         self.questions: list[str] = []
@@ -44,10 +52,13 @@ class Person:
         self._choices = list(choices)
         self._tour = tour
         self._fails = fails
+        self._is_served = is_served
 
     def hands(self) -> Hands:
         return Hands(
             choose=self._choose,
+            console=lambda has_tour: self.done.append("tour console" if has_tour else "console"),
+            link=self._link,
             tour=lambda: self._did("tour", self._tour),
             chat=lambda: self._did("chat", 0),
             fetch=self._fetch,
@@ -65,6 +76,11 @@ class Person:
     def _did(self, what: str, code: int) -> int:
         self.done.append(what)
         return code
+
+    def _link(self) -> bool:
+        if self._is_served:
+            self.done.append("link")
+        return self._is_served
 
     def _choose(self) -> Choice:
         return self._choices.pop(0) if len(self._choices) > 1 else self._choices[0]
@@ -216,14 +232,127 @@ def test_the_offer_speaks_the_language_of_the_terminal(
     )
 
 
-def test_with_json_it_only_says_what_it_would_open(home: Path) -> None:
-    run = inside(home, "start", "--json", environ=NO_MODEL)
-    assert run.code == 0
-    assert run.lines[-1]["next"] == "demo"
-    assert run.lines[-1]["model"] is None
-    run = inside(home, "start", "--json", environ={"HOLDFAST_MODEL_NAME": "openai:gpt-x"})
-    assert (run.lines[-1]["next"], run.lines[-1]["model"]) == ("chat", "openai:gpt-x")
+A_MODEL = {"HOLDFAST_MODEL_NAME": "openai:gpt-x"}
+
+
+def test_with_json_it_only_says_what_it_would_open(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (none,) = inside(home, "start", "--json", environ=NO_MODEL).lines
+    assert (none["next"], none["place"], none["model"]) == ("console", "tour", None)
+    (some,) = inside(home, "start", "--json", environ=A_MODEL).lines
+    assert (some["next"], some["place"], some["model"]) == ("console", "own", "openai:gpt-x")
+    (none,) = inside(home, "start", "--json", "--terminal", environ=NO_MODEL).lines
+    assert none["next"] == "demo"
+    (some,) = inside(home, "start", "--json", "--terminal", environ=A_MODEL).lines
+    assert some["next"] == "chat"
+    monkeypatch.setattr(hosting, "is_installed", lambda: False)
+    (none,) = inside(home, "start", "--json", environ=NO_MODEL).lines
+    assert none["next"] == "demo"
     assert not home.exists()
+
+
+# ── the console ─────────────────────────────────────────────────────────────────────────────
+
+
+def test_with_a_model_the_console_opens_on_the_own_memory_and_says_who_answers(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    person = Person(choices=(SOME,))
+    assert open_console(person.hands()) == 0
+    assert person.done == ["console"]
+    told = capsys.readouterr()
+    assert told.out == "", "the answer is the link"
+    assert "ollama:qwen3 answers here (ollama answers)" in told.err
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_without_one_it_opens_on_the_tour_and_says_three_ways_as_commands(
+    capsys: pytest.CaptureFixture[str], language: str
+) -> None:
+    person = Person()
+    person.environ["LANG"] = f"{language}_XX.UTF-8"
+    assert open_console(person.hands()) == 0
+    assert person.done == ["tour console"]
+    told = capsys.readouterr()
+    assert told.out == ""
+    for command in ("export ANTHROPIC_API_KEY=", "ollama serve", f"model get {MODEL}"):
+        (line,) = [each for each in told.err.splitlines() if command in each]
+        assert line.endswith(" start")
+    assert (re.search("[\u4e00-\u9fff]", told.err) is not None) == (language == "zh")
+
+
+def test_a_console_that_runs_already_gets_another_link_and_no_second_one_begins() -> None:
+    person = Person(is_served=True)
+    assert open_console(person.hands()) == 0
+    assert person.done == ["link"]
+
+
+def test_where_the_console_is_not_installed_it_says_so_and_goes_on_in_the_terminal(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(hosting, "is_installed", lambda: False)
+    monkeypatch.setattr(showing, "run", lambda *_, **__: 0)
+    run = inside(home, "start", environ=NO_MODEL)
+    assert run.code == 0
+    assert "pip install 'holdfast[server]'" in run.err
+    assert f"holdfast model get {MODEL}" in run.out
+    assert not home.exists()
+
+
+def test_without_a_key_the_console_is_served_with_a_tour_that_can_be_played(
+    tmp_path: Path,
+) -> None:
+    """The whole way of somebody who has nothing: a process, the link, signing in, a message."""
+    home, scratch = tmp_path / "home", tmp_path / "tmp"
+    scratch.mkdir()
+    with ExitStack() as stack:
+        environ = {
+            "PATH": os.environ["PATH"],
+            "HOME": str(tmp_path),
+            "TMPDIR": str(scratch),
+            "HOLDFAST_HOME": str(home),
+            "HOLDFAST_MODELS": str(tmp_path / "models"),
+            "LANG": "zh_CN.UTF-8",
+            "PYTHONUTF8": "1",
+            **NO_MODEL,
+        }
+        with open(tmp_path / "said", "wb") as said:
+            process = subprocess.Popen(
+                [sys.executable, "-m", "holdfast", "start"],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=said,
+                env=environ,
+            )
+        stack.callback(process.wait)
+        stack.callback(process.kill)
+        assert process.stdout is not None
+        stack.enter_context(process.stdout)
+        link = process.stdout.readline().decode().strip()
+        found = re.fullmatch(r"(http://127\.0\.0\.1:\d+)/#code=([\w-]+)&place=tour", link)
+        assert found is not None, link
+        url, code = found.groups()
+        with httpx.Client(base_url=url, timeout=60, trust_env=False) as browser:
+            assert browser.get("/").headers["content-type"].startswith("text/html")
+            token = browser.post("/sign-in", json={"code": code}).json()["token"]
+            browser.headers["Authorization"] = f"Bearer {token}"
+            about = browser.get("/api/v1/server").json()
+            assert [each["name"] for each in about["places"]] == ["own", "tour"]
+            assert about["model"]["name"] is None
+            assert about["tour"]["upcoming"] in str(script("zh").messages)
+            browser.headers["Holdfast-Place"] = "tour"
+            told = browser.post("/api/v1/tour/next").text
+            steps = [json.loads(each[6:]) for each in told.splitlines() if each[:5] == "data:"]
+            assert steps[-1]["kind"] == "end"
+            assert {"kind": "said", "text": about["tour"]["upcoming"]} in steps
+            left = browser.get("/api/v1/server").json()["tour"]["left"]
+            assert left == about["tour"]["left"] - 1
+        process.send_signal(signal.SIGINT)
+        assert process.wait(60) == 0
+    assert not list(scratch.iterdir()), "the tour's files are gone"
+    assert "ANTHROPIC_API_KEY" in (tmp_path / "said").read_text("utf-8")
+    assert not list((home / "agents").glob("*/sessions/*.jsonl")), "nothing of it is in the home"
 
 
 # ── in a real terminal ──────────────────────────────────────────────────────────────────────
@@ -259,7 +388,7 @@ def test_in_a_narrow_terminal_the_tour_runs_offline_and_the_offer_is_answered(
         "HOLDFAST_MEMORY_MODE": "off",
         **NO_MODEL,
     }
-    argv = [sys.executable, "-c", OFFLINE, "start", "--fast"]
+    argv = [sys.executable, "-c", OFFLINE, "start", "--terminal", "--fast"]
     terminal = Terminal(argv, environ, 40, 24)
     try:
         terminal.wait_for("1、2、3 或 q：", seconds=120)

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from holdfast.disk import Directory
 from holdfast.errors import NotFound, UsageError
 from holdfast.memory.facts import Fact, Facts
+from holdfast.memory.facts.conflicts import find
 from holdfast.memory.facts.identity import is_copy, own_id, told_apart
 from holdfast.memory.workspace import Workspace
 from holdfast.retain import RetainLine, line_id
@@ -360,3 +361,21 @@ def test_a_credential_is_nobodys_alias(place: Place) -> None:
     key = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
     with pytest.raises(UsageError):
         place.facts.add_alias("Peter", key)
+
+
+def test_contradictions_are_looked_for_again_only_when_something_changed(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looked: list[int] = []
+
+    def counted(statements: list[object], **given: object) -> object:
+        looked.append(len(statements))
+        return find(statements, **given)  # type: ignore[arg-type]
+
+    monkeypatch.setattr("holdfast.memory.facts.known.find", counted)
+    place.write("MEMORY.md", "- W @Peter: Lives in Berlin.", "- W @Peter: Lives in Hamburg.")
+    assert len(place.facts.conflicts()) == len(place.facts.conflicts(doubtful=True)) == 1
+    assert looked == [2]
+    place.write("MEMORY.md", "- W @Peter: Lives in Berlin.")
+    assert place.facts.conflicts() == []
+    assert looked == [2, 1]

@@ -20,6 +20,7 @@ from holdfast.cli import (
     mcp,
     memory,
     modelling,
+    serving,
     talking,
     touring,
     turns,
@@ -96,6 +97,7 @@ finding.register(app)
 importing.register(app)
 modelling.register(app)
 costing.register(app)
+serving.register(app)
 mcp.register(app)
 hooks.register(app)
 

@@ -70,8 +70,9 @@ def serve_http(
     door: Door, *, host: str, port: int, hosts: Sequence[str], is_behind_tls: bool
 ) -> None:
     """Serve clients with tokens, until a signal comes."""
+    from holdfast.gatehouse.listening import listening, shown_host
     from holdfast.mcp_server.gate import PATH
-    from holdfast.mcp_server.http import HttpServer, check_address, listening, opener
+    from holdfast.mcp_server.http import HttpServer, check_clients, opener
     from holdfast.mcp_server.sdk import sdk
 
     if door.agent != "main" or door.user or door.chat or door.chat_type:
@@ -85,10 +86,9 @@ def serve_http(
     home = _home(door)
     book = ClientBook(home)
     known = len(book.list())
-    check_address(host, is_behind_tls=is_behind_tls, hosts=hosts, clients=known)
+    check_clients(host, is_behind_tls=is_behind_tls, hosts=hosts, clients=known)
     with listening(host, port) as bound:
-        shown = f"[{host}]" if ":" in host.strip("[]") and not host.startswith("[") else host
-        url = f"http://{shown}:{bound.getsockname()[1]}{PATH}"
+        url = f"http://{shown_host(host)}:{bound.getsockname()[1]}{PATH}"
         who = f"clients: {known}" if known else "no client yet: holdfast mcp clients add NAME"
         render.note(f"{url} ({who}). Ctrl-C ends it.")
         HttpServer(found, book, opener(home), hosts=hosts).run(bound)

@@ -22,12 +22,24 @@ def register(app: typer.Typer) -> None:
     app.command()(demo)
 
 
-def start(context: typer.Context, fast: Fast = False, as_json: AsJson = False) -> None:
-    """Begin: the chat, if there is a model to talk with; else the tour, and three ways to one.
-    With --json only say which of them it would be."""
+def start(
+    context: typer.Context,
+    terminal: Annotated[
+        bool,
+        typer.Option(
+            "--terminal", help="Here instead: the chat, or the tour and three ways to one."
+        ),
+    ] = False,
+    fast: Annotated[bool, typer.Option("--fast", help="With --terminal: no pauses.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Begin: the console in a browser, until Ctrl-C; on your own memory if there is a model to
+    talk with, else on a tour, and it says three ways to one. With --json only say what it would
+    be."""
     from holdfast.cli.tour import offering
 
-    if code := offering.run(door(context), is_fast=fast, as_json=as_json):
+    code = offering.run(door(context), is_fast=fast, in_terminal=terminal, as_json=as_json)
+    if code:
         raise typer.Exit(code)
 
 

@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from holdfast.engine.backup import BackupMade
     from holdfast.engine.erase import Forgotten
     from holdfast.engine.exporting import ExportFormat
+    from holdfast.engine.figures import Savings
     from holdfast.engine.flush.saving import FlushDone
     from holdfast.engine.importing.shapes import Imported
     from holdfast.engine.remembering import Passage, Remembered
@@ -363,6 +364,9 @@ class AsyncEngine:
     async def model(self, name: str | None = None) -> Model:
         return await self._threads.run(self._engine.model, name)
 
+    async def saved(self) -> Savings:
+        return await self._threads.run(self._engine.saved)
+
     async def existing_session(self, name: str) -> AsyncSession:
         session = await self._threads.run(self._engine.existing_session, name)
         return AsyncSession(session, self._threads)
@@ -448,6 +452,10 @@ class AsyncEngine:
     @property
     def index(self) -> Awaited:
         return Awaited(lambda: self._engine.index, self._threads)
+
+    @property
+    def editing(self) -> Awaited:
+        return Awaited(lambda: self._engine.editing, self._threads)
 
     async def undo(self, operation: str | None = None, *, dry_run: bool = False) -> Undone:
         return await self._threads.run(self._engine.undo, operation, dry_run=dry_run)

@@ -2,7 +2,10 @@
 
 Promise: a line that is torn or not ours costs only itself; of a large log only the end is read;
 whoever follows it sees every event once, also when an erasure or somebody else puts another
-file in its place (``tests/doors/test_cli_events.py``). Nothing is made and nothing is changed.
+file in its place (``tests/doors/test_cli_events.py``). A place in the log has an id, by which
+somebody else goes on exactly there, or hears that he cannot: it names the line that ends there,
+so no other log is taken for it (``tests/server/test_events.py``). Nothing is made and nothing is
+changed.
 """
 
 from __future__ import annotations
@@ -11,20 +14,32 @@ import json
 import os
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from hashlib import sha256
 from itertools import islice
 from pathlib import Path
-from typing import BinaryIO, Final
+from typing import BinaryIO, Final, NamedTuple
 
 from holdfast.types import Json
 
-__all__ = ["EventReader", "Told"]
+__all__ = ["START", "EventReader", "Placed", "Told", "offset_of"]
 
 Told = dict[str, Json]
 
+START: Final = "0"
+"""The place before the first event."""
+
 _BLOCK: Final = 1 << 16
 _FIRST: Final = 20
+_DIGITS: Final = 18
 _BEGINNING: Final = b'{"event":'
 """How each of our lines begins: behind a line torn by a crash the next one can be found."""
+
+
+class Placed(NamedTuple):
+    """An event, and the id of the place behind it."""
+
+    id: str
+    told: Told
 
 
 class EventReader:
@@ -36,6 +51,8 @@ class EventReader:
         self._file: BinaryIO | None = None
         self._at = 0
         """Behind the last whole line that was read."""
+        self._line: bytes | None = None
+        """That line, without its end."""
         self.unreadable = 0
 
     def last(self, count: int | None) -> list[Told]:
@@ -46,17 +63,60 @@ class EventReader:
         self._open()
         if self._file is None:
             return []
-        self._at = _end_of_lines(self._file)
-        found: list[Told] = []
-        for line in _lines_back(self._file, self._at):
+        return [each.told for each in self._last(self._file, count)]
+
+    def last_placed(self, count: int | None) -> list[Placed]:
+        """The same, each with its place."""
+        self._open()
+        return [] if self._file is None else self._last(self._file, count)
+
+    def _last(self, file: BinaryIO, count: int | None) -> list[Placed]:
+        self._at = end = _end_of_lines(file)
+        self._line = None
+        found: list[Placed] = []
+        is_first = True  # behind the last newline there is nothing: that is no line
+        for line in _lines_back(file, end):
+            behind, end = end, end - len(line) - (not is_first)
+            if is_first:
+                is_first = False
+                continue
+            self._line = self._line if self._line is not None else line
             if (told := self._parsed(line)) is not None and self._wanted(told):
-                found.append(told)
+                found.append(Placed(_id_of(line, behind), told))
                 if count is not None and len(found) >= count:
                     break
         return found[::-1]
 
+    @property
+    def place(self) -> str:
+        """The id of where reading goes on."""
+        return START if self._line is None else _id_of(self._line, self._at)
+
+    def resume(self, place: str) -> bool:
+        """Go on behind that place; whether it is one of this log."""
+        self.close()
+        self._open()
+        if place == START or self._file is None:
+            return place == START
+        at = offset_of(place)
+        if not 0 < at <= os.fstat(self._file.fileno()).st_size:
+            return False
+        self._file.seek(at - 1)
+        if self._file.read(1) != b"\n":
+            return False
+        back = _lines_back(self._file, at)
+        line = next(islice(back, 1, None), b"")
+        if _id_of(line, at) != place:
+            return False
+        self._at, self._line = at, line
+        return True
+
     def new(self) -> Iterator[Told]:
         """The events that were written since; whoever follows asks again and again."""
+        return (each.told for each in self.new_placed())
+
+    def new_placed(self) -> Iterator[Placed]:
+        """The same, each with its place."""
         if self._file is not None and self._is_replaced(self._file):
             yield from self._read_on()  # nobody writes to the old one any more
             self._move()
@@ -72,7 +132,7 @@ class EventReader:
     def _open(self) -> None:
         with suppress(FileNotFoundError):
             self._file = self._path.open("rb")
-            self._at = 0
+            self._at, self._line = 0, None
 
     def _is_replaced(self, file: BinaryIO) -> bool:
         try:
@@ -95,21 +155,21 @@ class EventReader:
             return
         with old:
             if _first_of(self._file) & _first_of(old):
-                self._at = _behind(self._file, _count_lines(old, at))
+                self._at, self._line = _behind(self._file, _count_lines(old, at))
 
-    def _read_on(self) -> Iterator[Told]:
+    def _read_on(self) -> Iterator[Placed]:
         if self._file is None:
             return
         size = os.fstat(self._file.fileno()).st_size
         if size < self._at:  # cut short by somebody: it begins anew
-            self._at = 0
+            self._at, self._line = 0, None
         self._file.seek(self._at)
         while line := self._file.readline():
             if not line.endswith(b"\n"):
                 break  # still being written
-            self._at += len(line)
+            self._at, self._line = self._at + len(line), line[:-1]
             if (told := self._parsed(line)) is not None and self._wanted(told):
-                yield told
+                yield Placed(_id_of(self._line, self._at), told)
 
     def _parsed(self, line: bytes) -> Told | None:
         if not line.strip():
@@ -176,10 +236,23 @@ def _count_lines(file: BinaryIO, end: int) -> int:
     return count
 
 
-def _behind(file: BinaryIO, lines: int) -> int:
-    """Where the line after that many begins."""
+def _behind(file: BinaryIO, lines: int) -> tuple[int, bytes | None]:
+    """Where the line after that many begins, and the line in front of it."""
     file.seek(0)
+    before: bytes | None = None
     for _ in range(lines):
-        if not file.readline():
+        if not (line := file.readline()):
             break
-    return file.tell()
+        before = line.removesuffix(b"\n")
+    return file.tell(), before
+
+
+def offset_of(place: str) -> int:
+    """How far into the log a place is; 0 if this is none."""
+    number = place.rpartition("-")[2]
+    is_number = number.isascii() and number.isdecimal() and len(number) < _DIGITS
+    return int(number) if is_number else 0
+
+
+def _id_of(line: bytes, behind: int) -> str:
+    return f"{sha256(line).hexdigest()[:12]}-{behind}"

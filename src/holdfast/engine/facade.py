@@ -32,7 +32,9 @@ from holdfast.types import ChatType, Json, Scope
 
 if TYPE_CHECKING:
     from holdfast.engine.backup import BackupMade
+    from holdfast.engine.editing import Editing
     from holdfast.engine.erase import Forgotten
+    from holdfast.engine.figures import Savings
     from holdfast.engine.importing.shapes import Imported
     from holdfast.engine.memories import Memories
     from holdfast.engine.remembering import Passage, Remembered
@@ -107,6 +109,7 @@ class Engine:
 
     def __init__(self, rooms: Rooms) -> None:
         self._rooms = rooms
+        self._editing: Editing | None = None
 
     def __repr__(self) -> str:
         return f"<Engine of agent {self.agent!r} at {str(self.home)!r}>"
@@ -229,6 +232,11 @@ class Engine:
     def costs(self, by: By = "day", *, since: date | None = None) -> dict[str, Spent]:
         """What models cost, replies included, by day, session, model or what it was for."""
         return self._rooms.spending.by(by, since=None if since is None else since.isoformat())
+
+    def saved(self) -> Savings:
+        """Tokens that requests did not carry and memories that were kept, by day."""
+        found: Savings = _loaded("figures").savings(self.home, self._rooms.zone)
+        return found
 
     def existing_session(self, name: str) -> Session:
         """The session of that name; NotFound, with what became of it, if there is none."""
@@ -357,6 +365,13 @@ class Engine:
     def files(self) -> list[str]:
         """The memory files there are: what ``get`` reads."""
         return self._memory.workspace.files()
+
+    @property
+    def editing(self) -> Editing:
+        """The memory files for a person: files, read, write, append, history, source."""
+        if self._editing is None:
+            self._editing = _loaded("editing").Editing(self._rooms)
+        return self._editing
 
     def undo(self, operation: str | None = None, *, dry_run: bool = False) -> Undone:
         """Take back the last change of the memory files, or the one that is named."""

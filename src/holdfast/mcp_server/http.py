@@ -8,88 +8,51 @@ can come from another; when we are told to stop, calls are finished and memories
 from __future__ import annotations
 
 import logging
-import signal
 import socket
-import threading
 from collections.abc import Callable, Iterable
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from functools import partial
-from importlib import import_module
 from pathlib import Path
-from types import FrameType
-from typing import Any, Final
+from typing import Any
 
 import anyio
 from anyio.abc import TaskGroup, TaskStatus
 from anyio.to_thread import run_sync
 
 from holdfast.engine.facade import Engine, open_engine
-from holdfast.errors import HoldfastError, PolicyRefused, UsageError
+from holdfast.errors import HoldfastError
+from holdfast.gatehouse.bodies import body_of, replayed
+from holdfast.gatehouse.heads import Denied, Gate, Head, Receive, Send, gate_for
+from holdfast.gatehouse.listening import check_address, outlive_signals, web_server
 from holdfast.mcp_server.answers import Answers
 from holdfast.mcp_server.clients import Client, ClientBook
-from holdfast.mcp_server.gate import (
-    Denied,
-    Gate,
-    Head,
-    Receive,
-    Send,
-    admit,
-    body_of,
-    deny,
-    gate_for,
-)
+from holdfast.mcp_server.gate import admit, deny
+from holdfast.mcp_server.limits import FRAME_BYTES
 from holdfast.mcp_server.sdk import Sdk
-from holdfast.models.servers import is_loopback_host
 from holdfast.types import Scope
 
-__all__ = ["HttpServer", "check_address", "listening", "opener"]
+__all__ = ["HttpServer", "check_clients", "opener"]
 
 log = logging.getLogger("holdfast.mcp")
-
-_CLOSING_SECONDS: Final = 30
-_BACKLOG: Final = 128
 
 Opened = Callable[[Client], Engine]
 """Opens the engine of a client's place."""
 
 
-def check_address(host: str, *, is_behind_tls: bool, hosts: Iterable[str], clients: int) -> None:
-    """Refuse an address that others reach, unless somebody said that TLS stands before it.
+def check_clients(host: str, *, is_behind_tls: bool, hosts: Iterable[str], clients: int) -> None:
+    """Refuse an address that others reach, unless TLS stands before it and a client is known.
 
     Raises:
-        PolicyRefused: tokens and memories would cross the network in the clear.
+        PolicyRefused: says what is missing.
     """
-    if is_loopback_host(host):
-        return
-    if not is_behind_tls or not list(hosts):
-        raise PolicyRefused(
-            f"{host} can be reached from other machines, and this server speaks plain HTTP.",
-            hint="Put a proxy with TLS before it, and say so: --behind-tls --allow-host "
-            "memory.example.org",
-        )
-    if not clients:
-        raise PolicyRefused(
-            f"{host} can be reached from other machines, and no client is known yet.",
-            hint="holdfast mcp clients add NAME",
-        )
-
-
-def listening(host: str, port: int) -> socket.socket:
-    """A socket that others can connect to already; port 0 is any that is free."""
-    bare = host.strip("[]")
-    family = socket.AF_INET6 if ":" in bare else socket.AF_INET
-    found = socket.socket(family, socket.SOCK_STREAM)
-    found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    try:
-        found.bind(("127.0.0.1" if bare == "localhost" else bare, port))
-    except OSError as error:
-        found.close()
-        raise UsageError(
-            f"Nobody can listen on {host} port {port}: {error.strerror or error}.",
-            hint="Take another port: --port 0 takes any that is free.",
-        ) from None
-    found.listen(_BACKLOG)
-    return found
+    check_address(
+        host,
+        is_behind_tls=is_behind_tls,
+        hosts=hosts,
+        is_ready=clients > 0,
+        otherwise="no client is known yet",
+        hint="holdfast mcp clients add NAME",
+    )
 
 
 class HttpServer:
@@ -127,21 +90,10 @@ class HttpServer:
             self._uvicorn.should_exit = True
 
     async def _run(self, bound: socket.socket) -> None:
-        uvicorn = import_module("uvicorn")
         address, port = bound.getsockname()[:2]
         self._gate = gate_for(port, self._hosts, bound=address)
-        config = uvicorn.Config(
-            self,
-            lifespan="off",
-            ws="none",
-            log_config=None,
-            access_log=False,
-            server_header=False,
-            proxy_headers=False,
-            timeout_graceful_shutdown=_CLOSING_SECONDS,
-        )
-        self._uvicorn = uvicorn.Server(config)
-        _outlive_signals()
+        self._uvicorn = web_server(self)
+        outlive_signals()
         async with anyio.create_task_group() as self._tasks:
             await self._uvicorn.serve(sockets=[bound])
             self._tasks.cancel_scope.cancel()
@@ -151,12 +103,12 @@ class HttpServer:
             return
         try:
             client = admit(self._gate, head, self._whose)
-            body = await body_of(receive)
+            body = await body_of(receive, FRAME_BYTES)
             manager = await self._manager(client)
         except Denied as denied:
             await deny(denied, send)
             return
-        await manager.handle_request(head, _replayed(body, receive), send)
+        await manager.handle_request(head, replayed(body, receive), send)
 
     def _whose(self, token: str) -> Client | None:
         try:
@@ -194,34 +146,6 @@ async def _keep_running(
     async with manager.run():
         task_status.started()
         await anyio.sleep_forever()
-
-
-def _replayed(body: bytes, receive: Receive) -> Receive:
-    """The body once more, for whoever parses it; then what comes."""
-    is_given = False
-
-    async def replay() -> Any:
-        nonlocal is_given
-        if is_given:
-            return await receive()
-        is_given = True
-        return {"type": "http.request", "body": body, "more_body": False}
-
-    return replay
-
-
-def _outlive_signals() -> None:
-    """The web server ends by itself when it is told to, and then passes the signal on: it must
-    not end us before what is being saved is saved."""
-    if threading.current_thread() is not threading.main_thread():
-        return
-
-    def ignore(number: int, frame: FrameType | None) -> None:
-        del number, frame
-
-    for each in (signal.SIGTERM, signal.SIGINT):
-        with suppress(ValueError):
-            signal.signal(each, ignore)
 
 
 def opener(home: Path | None) -> Opened:

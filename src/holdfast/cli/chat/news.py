@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 from holdfast.cli.chat.screen import Screen, Tone
 from holdfast.cli.chat.words import Words
 from holdfast.cli.speech import filled
+from holdfast.engine.chronicle import Files, saved_lines
 from holdfast.engine.notify.wording import KINDS, said
 from holdfast.errors import HoldfastError
 from holdfast.events import (
@@ -29,8 +30,7 @@ from holdfast.events import (
     StorageDegraded,
     ToolResultsPruned,
 )
-from holdfast.retain import line_id, parse
-from holdfast.retain.documents import lines
+from holdfast.retain import parse
 from holdfast.text import display, one_line
 
 if TYPE_CHECKING:
@@ -175,20 +175,16 @@ class News:
                 yield self.words.saved_none
             return
         yield filled(self.words.saved, saved=event.saved, file=event.file)
-        texts = self._memories(event.file, self._last_lines())
-        yield from self._listed(texts, event.saved)
+        yield from self._listed(self._memories(event.file), event.saved)
 
-    def _last_lines(self) -> list[str]:
-        """The ids that the last flush wrote."""
+    def _memories(self, file: str) -> list[str]:
+        """What the last flush wrote, as far as it stands in its file."""
+        if self.session is None:
+            return []
         for entry in self._entries("flush"):
             if found := entry.data.get("lines"):
-                return [str(each) for each in found]
-        return []
-
-    def _memories(self, file: str, ids: list[str]) -> list[str]:
-        with suppress(HoldfastError):
-            text = self.engine.get(file).text
-            return [each.line.text for each in lines(text) if line_id(each.line) in ids]
+                told = saved_lines(Files(self.session._rooms), file, map(str, found))
+                return [each.text for each in told if each.number is not None]
         return []
 
     def _quoted_recall(self) -> Iterator[str]:

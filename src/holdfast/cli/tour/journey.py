@@ -10,7 +10,6 @@ its answer is a problem in the last fact (``tests/doors/test_demo.py``).
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -34,53 +33,38 @@ from holdfast.cli.tour.facts import (
     quotations_in,
 )
 from holdfast.cli.tour.script import WINDOW, Exchange, Question, Script, script
-from holdfast.config import load_settings
+from holdfast.cli.tour.telling import (
+    BY_WORDS,
+    asked,
+    began,
+    followed,
+    message_in,
+    recalled_since,
+    rooms_at,
+)
 from holdfast.context.flush import COVERING
-from holdfast.engine.clock import SystemClock, TimeOrderedIds
 from holdfast.engine.facade import Engine
-from holdfast.engine.rooms import Rooms
 from holdfast.engine.session import Session
 from holdfast.engine.turn import CompactionDone, Prepared, PruneDone
 from holdfast.formats import parse_message
 from holdfast.retain.documents import lines as memory_lines
-from holdfast.sessions.shapes import message_of
-from holdfast.types import Entry, Message, Scope
+from holdfast.types import Entry, Message
 
 if TYPE_CHECKING:
-    from holdfast.engine.turn.asking import Described
     from holdfast.ports import Model
 
 __all__ = ["Journey", "journey"]
 
-_CONFIG: Final = {
-    "notices.log.enabled": False,  # the tour itself says when the window is full
-    "recall.timeout_ms": 10_000,  # a busy machine must not cost an answer
-}
 _NEW_ENTRIES: Final = 40
 """More than one call of the engine ever appends."""
 
 
 def journey(home: Path, language: Language, *, model: Model | None = None) -> Iterator[Fact]:
     """Everything that happens on the tour, in order, while it happens."""
-    with _engine(home) as engine:
+    with Engine(rooms_at(home, BY_WORDS)) as engine:
         yield from Journey(
             engine=engine, script=script(language), language=language, model=model
         ).facts()
-
-
-def _engine(home: Path) -> Engine:
-    """An engine with the settings as they come: those in a person's environment are for their own
-    home, and so are their models, limits and whoever gets their notices."""
-    environ = {name: each for name, each in os.environ.items() if not name.startswith("HOLDFAST_")}
-    rooms = Rooms(
-        home,
-        Scope(agent="main"),
-        settings=load_settings(home, environ=environ, overrides=_CONFIG),
-        clock=SystemClock(),
-        ids=TimeOrderedIds(),
-        background=False,  # whatever is done is done where it is shown
-    )
-    return Engine(rooms)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -106,8 +90,7 @@ class Journey:
     problems: list[Problem] = field(default_factory=list)
 
     def facts(self) -> Iterator[Fact]:
-        session = self.engine.session(self.script.session, window=WINDOW)
-        session.set_goal(self.script.goal)
+        session = began(self.engine, self.script)
         yield Began(
             home=str(self.engine.home),
             language=self.language,
@@ -135,9 +118,8 @@ class Journey:
     ) -> tuple[list[Fact], Prepared]:
         happened: list[Fact] = []
         tokens = 0
-        for came, answer in exchange.calls:
-            prepared = session.prepare(*came)
-            session.commit(answer)
+        for call in asked(session, exchange):
+            prepared = call.prepared
             would_have = (
                 done.tokens_before
                 for done in prepared.done
@@ -147,6 +129,7 @@ class Journey:
             self.largest = max(self.largest, prepared.projected)
             compacted = [each for each in prepared.done if isinstance(each, CompactionDone)]
             happened += self._happened(session, compacted)
+        happened += self._happened(session, ())
         said = Said(
             number=number,
             text=exchange.said,
@@ -211,7 +194,7 @@ class Journey:
 
     def _close(self, session: Session, is_pinned: bool) -> Closed:
         session.close()
-        kept = [_message(each) for each in session.entries() if each.type == "message"]
+        kept = [message_in(each) for each in session.entries() if each.type == "message"]
         whole = sum(said == held for said, held in zip(self._said(), _plain(kept), strict=False))
         return Closed(
             said=len(self.script.messages),
@@ -227,11 +210,7 @@ class Journey:
 
     def next_session(self) -> Iterator[Fact]:
         """A conversation that knows nothing but what memory gives it."""
-        name = self.script.next_session
-        # A tenth of the window is for what is restored: twice the window, twice as much to see.
-        # A model knows its own.
-        about: Described = {} if self.model is not None else {"window": 2 * WINDOW}
-        session = self.engine.session(name, model=self.model, **about)
+        session = followed(self.engine, self.script, model=self.model)
         for number, question in enumerate(self.script.questions):
             answered = self._answered(session, question)
             if number == 0:
@@ -249,8 +228,7 @@ class Journey:
             session.prepare(question.ask)
         else:
             answer, reason = _asked(session, question.ask)
-        recalled = [each for each in session.entries()[before:] if each.type == "recall"]
-        text = _message(recalled[-1]).text if recalled else ""
+        text = recalled_since(session, before)
         passages = quotations_in(text)
         return Answered(
             question=question.ask,
@@ -326,12 +304,6 @@ def _restored(session: Session) -> Restored:
                 cut=tuple(entry.data["cut"]),
             )
     return Restored(tokens=0, parts=(), cut=())
-
-
-def _message(entry: Entry) -> Message:
-    """What was said, or what memory put behind it."""
-    found = message_of(entry)
-    return found if found is not None else Message.of("unknown", "")
 
 
 def _asked(session: Session, question: str) -> tuple[str | None, str | None]:

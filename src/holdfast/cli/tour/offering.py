@@ -1,4 +1,7 @@
-"""``holdfast start``: the chat, if there is a model; else the tour, and three ways to a model.
+"""``holdfast start``: the console, on one's own memory if there is a model, else on the tour.
+
+In the terminal (``--terminal``, or where the console is not installed): the chat if there is a
+model, else the tour and three ways to one:
 
     1  a key of a provider, given here for as long as this program runs
     2  a server on this machine, looked for again
@@ -20,7 +23,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from holdfast.cli.render import json_line, say, size
+from holdfast.cli.render import json_line, note, say, size
 from holdfast.cli.speech import AGREED, filled, spoken
 from holdfast.cli.terminal import folded, has_colour
 from holdfast.cli.tour.choosing import choose
@@ -33,7 +36,7 @@ if TYPE_CHECKING:
     from holdfast.models.registry import Choice
     from holdfast.models.weights import Weights
 
-__all__ = ["MODEL", "Hands", "hands_of", "offer", "run"]
+__all__ = ["MODEL", "Hands", "begin", "hands_of", "offer", "open_console", "run"]
 
 MODEL: Final = "qwen2.5-coder-1.5b"
 _SERVERS: Final = (
@@ -49,6 +52,10 @@ class Hands:
 
     choose: Callable[[], Choice]
     """Which model there is now: asked anew each time."""
+    console: Callable[[bool], None] | None
+    """Serves until somebody ends it, with the tour or without. None: it is not installed."""
+    link: Callable[[], bool]
+    """Prints a link to a console that runs already; False: none does."""
     tour: Callable[[], int]
     chat: Callable[[], int]
     fetch: Callable[[], None]
@@ -65,6 +72,8 @@ def hands_of(door: Door, *, is_fast: bool) -> Hands:
 
     return Hands(
         choose=partial(choose, door),
+        console=_console_of(door),
+        link=partial(_link, door),
         tour=partial(_tour, door, is_fast),
         chat=partial(_chat, door),
         fetch=partial(_fetch, door),
@@ -75,13 +84,40 @@ def hands_of(door: Door, *, is_fast: bool) -> Hands:
     )
 
 
-def run(door: Door, *, is_fast: bool = False, as_json: bool = False) -> int:
+def run(
+    door: Door, *, is_fast: bool = False, in_terminal: bool = False, as_json: bool = False
+) -> int:
     """Open what can be opened here; the exit code."""
     hands = hands_of(door, is_fast=is_fast)
     if as_json:
-        json_line(_as_json(hands.choose()))
+        json_line(_as_json(hands.choose(), in_terminal or hands.console is None))
         return 0
+    if not in_terminal and hands.console is not None:
+        return open_console(hands)
+    if not in_terminal:
+        missing = words_in(spoken(hands.environ)).no_console
+        note(filled(missing, command="pip install 'holdfast[server]'"))
     return begin(hands, is_terminal=sys.stdin.isatty() and sys.stdout.isatty())
+
+
+def open_console(hands: Hands) -> int:
+    """Say which model answers there, or how to get one, and serve. Beside the answer, which is
+    the link: a program that reads that has nothing else to read."""
+    assert hands.console is not None
+    if hands.link():
+        return 0
+    choice = hands.choose()
+    desk = _Desk(words=words_in(spoken(hands.environ)), hands=hands, speak=note)
+    if choice.model is None:
+        desk.say(desk.words.offer)
+        desk.list_commands("start")
+        desk.say(desk.words.tour_console)
+    else:
+        desk.say(filled(desk.words.chosen, model=choice.model, why=choice.why))
+        desk.say(desk.words.own_console)
+    desk.say()
+    hands.console(choice.model is None)
+    return 0
 
 
 def begin(hands: Hands, *, is_terminal: bool) -> int:
@@ -123,9 +159,10 @@ def offer(desk: _Desk) -> int:
 class _Desk:
     """Where the offer is made: what is said, and what is answered."""
 
-    def __init__(self, *, words: Words, hands: Hands) -> None:
+    def __init__(self, *, words: Words, hands: Hands, speak: Callable[[str], None] = say) -> None:
         self.words = words
         self.hands = hands
+        self._speak = speak
         self.ways: Mapping[str, Callable[[], bool]] = {
             "1": self._use_key,
             "2": self._use_server,
@@ -216,19 +253,23 @@ class _Desk:
             self.say(filled(words.chosen, model=choice.model, why=choice.why))
             self._command(f"{call} chat")
             return
-        for number, command in enumerate(self._commands(call)):
-            weights = _weights()
-            told = filled(words.ways[number], title=weights.title, size=size(weights.bytes))
-            self.say(told, indent=2)
-            self._command(command)
+        self.list_commands("chat")
 
-    def _commands(self, call: str) -> Iterator[str]:
-        yield f"export {next(iter(dict(_variables()).values()))}=… && {call} chat"
-        yield f"{_SERVERS[0][1]} && {call} chat"
-        yield f"{call} model get {MODEL} && {call} chat"
+    def list_commands(self, then: str) -> None:
+        """The three ways, each as what to type, and what to type then."""
+        weights = _weights()
+        for way, command in zip(self.words.ways, self._commands(), strict=False):
+            told = filled(way, title=weights.title, size=size(weights.bytes))
+            self.say(told, indent=2)
+            self._command(f"{command} && {how_to_call()} {then}")
+
+    def _commands(self) -> Iterator[str]:
+        yield f"export {next(iter(dict(_variables()).values()))}=…"
+        yield _SERVERS[0][1]
+        yield f"{how_to_call()} model get {MODEL}"
 
     def _command(self, text: str) -> None:
-        say("    " + self._ink.bold(text))  # never cut: it is to be copied
+        self._speak("    " + self._ink.bold(text))  # never cut: it is to be copied
 
     def say_why_not(self, choice: Choice) -> None:
         self.say(self.words.still_none)
@@ -237,7 +278,7 @@ class _Desk:
 
     def say(self, text: str = "", *, indent: int = 0) -> None:
         for line in folded(text, width_of_terminal() - indent):
-            say((" " * indent + line).rstrip())
+            self._speak((" " * indent + line).rstrip())
 
     def asked(self, question: str, *, is_hidden: bool = False) -> str | None:
         """What was answered; None: the terminal was closed, or Ctrl-C."""
@@ -265,7 +306,12 @@ def _weights() -> Weights:
     return CATALOGUE[MODEL]
 
 
-def _as_json(choice: Choice) -> dict[str, object]:
+def _as_json(choice: Choice, in_terminal: bool) -> dict[str, object]:
+    has_model = choice.model is not None
+    if in_terminal:
+        opened: dict[str, object] = {"next": "chat" if has_model else "demo"}
+    else:
+        opened = {"next": "console", "place": "own" if has_model else "tour"}
     return {
         "model": choice.model,
         "why": choice.why,
@@ -273,11 +319,51 @@ def _as_json(choice: Choice) -> dict[str, object]:
             {"place": each.place, "model": each.model, "why": each.why}
             for each in choice.considered
         ],
-        "next": "chat" if choice.model is not None else "demo",
+        **opened,
     }
 
 
 # ── the real hands ──────────────────────────────────────────────────────────────────────────
+
+
+def _console_of(door: Door) -> Callable[[bool], None] | None:
+    from holdfast.cli import hosting
+
+    return partial(_console, door) if hosting.is_installed() else None
+
+
+def _console(door: Door, has_tour: bool) -> None:
+    from holdfast.cli import hosting
+    from holdfast.cli.tour.playing import tour_place
+
+    wish = hosting.Wish(tour=tour_place if has_tour else None, port=_port(hosting.Wish().port))
+    hosting.host(door, wish, own_first=not has_tour)
+
+
+def _link(door: Door) -> bool:
+    from holdfast.cli import hosting
+    from holdfast.config import default_home
+    from holdfast.disk import Directory
+    from holdfast.server.presence import find
+
+    home = door.home_path() or default_home(os.environ)
+    if not home.is_dir() or find(Directory.open(home)) is None:
+        return False
+    note(words_in(spoken(os.environ)).is_running)
+    hosting.link(door, as_json=False)
+    return True
+
+
+def _port(usual: int) -> int:
+    """The usual one, or any if something else is there: nobody was asked which they want."""
+    from holdfast.errors import UsageError
+    from holdfast.gatehouse.listening import listening
+
+    try:
+        listening("127.0.0.1", usual).close()
+    except UsageError:
+        return 0
+    return usual
 
 
 def _tour(door: Door, is_fast: bool) -> int:

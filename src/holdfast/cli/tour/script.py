@@ -53,6 +53,8 @@ class Script:
     next_session: str
     who: str
     goal: str
+    told: int
+    """So many exchanges are over when the console opens; the next one fills the window."""
     messages: tuple[Json, ...]
     questions: tuple[Question, ...]
 
@@ -87,6 +89,7 @@ def script(language: Language) -> Script:
         next_session=found["next"],
         who=found["who"],
         goal=found["goal"],
+        told=found["told"],
         messages=tuple(found["messages"]),
         questions=tuple(Question(**each) for each in found["questions"]),
     )

@@ -55,6 +55,10 @@ class Words:
     tried: Mapping[str, str]
     remove: str
     left: str
+    # the tour in the console
+    answerless: str
+    finds: str
+    finds_nothing: str
     # the offer
     chosen: str
     offer: str
@@ -73,6 +77,11 @@ class Words:
     still_none: str
     goodbye: str
     as_text: str
+    # the console
+    own_console: str
+    tour_console: str
+    no_console: str
+    is_running: str
 
 
 ENGLISH: Final = Words(
@@ -133,6 +142,9 @@ ENGLISH: Final = Words(
     },
     remove="Remove the folder when you are done.",
     left="You left the tour. Its files: {home}",
+    answerless="No model is set up here.",
+    finds="{answerless} Memory finds:",
+    finds_nothing="{answerless} Memory finds nothing about this.",
     chosen="{model} answers here ({why}).",
     offer="There is no model to talk with here yet. Three ways to one:",
     ways=(
@@ -157,6 +169,12 @@ ENGLISH: Final = Words(
     still_none="Still no model.",
     goodbye="Come back at any time: {call} start",
     as_text="Nobody is at a terminal, so nothing is asked. What to do:",
+    own_console="The console opens on your own memory.",
+    tour_console="Until then the console opens on a tour: the real engine, offline, in a folder "
+    "that is gone at the end. Your own memory is beside it; “Look again” there finds a model that "
+    "came meanwhile.",
+    no_console="The console is not installed here ({command}); this is the terminal.",
+    is_running="A console of this home runs already. A new link to it:",
 )
 
 CHINESE: Final = Words(
@@ -211,6 +229,9 @@ CHINESE: Final = Words(
     },
     remove="看完以后可以删除这个文件夹。",
     left="您离开了导览。文件在：{home}",
+    answerless="这里还没有模型。",
+    finds="{answerless}记忆里找到：",
+    finds_nothing="{answerless}记忆里没有找到相关内容。",
     chosen="这里由 {model} 作答（{why}）。",
     offer="这里还没有可以对话的模型。有三种办法：",
     ways=(
@@ -234,6 +255,11 @@ CHINESE: Final = Words(
     still_none="仍然没有模型。",
     goodbye="随时可以再来：{call} start",
     as_text="这里没有终端，所以不提问。可以这样做：",
+    own_console="控制台打开的是您自己的记忆。",
+    tour_console="在此之前，控制台先打开导览：由真正的引擎完成，不联网，文件夹用完即删。您自己的记忆就在"
+    "旁边；之后有了模型，在那里点“再找一次”即可。",
+    no_console="这里没有安装控制台（{command}），以下在终端里进行。",
+    is_running="这个目录的控制台已经在运行。新的链接：",
 )
 
 _WORDS: Final[Mapping[Language, Words]] = {"en": ENGLISH, "zh": CHINESE}

@@ -62,6 +62,8 @@ class FlushRecord:
     file: str | None = None
     lines: tuple[str, ...] = ()
     """The ids of the memories that were written."""
+    operation: str | None = None
+    """What takes them back."""
     has_secret: tuple[str, ...] = ()
     """Those of the entries in which a credential was said. Memory does not hold it."""
     tried: tuple[str, ...] = ()
@@ -96,6 +98,7 @@ class FlushRecord:
             "deadline": self.deadline.isoformat() if self.deadline else None,
             "file": self.file,
             "lines": list(self.lines) or None,
+            "operation": self.operation,
             "has_secret": list(self.has_secret) or None,
             "tried": list(self.tried) or None,
             "ungrounded": self.ungrounded or None,
@@ -135,6 +138,7 @@ def _read(data: Mapping[str, Json]) -> FlushRecord | None:
             skipped=int(data.get("skipped", 0)),
             file=data.get("file"),
             lines=tuple(data.get("lines", ())),
+            operation=data.get("operation"),
             has_secret=tuple(data.get("has_secret", ())),
             tried=tuple(data.get("tried", ())),
             ungrounded=int(data.get("ungrounded", 0)),

@@ -24,7 +24,7 @@ LEFT_OUT: Final = (
 
 _PLACE: Final = r"agents/[^/]+(?:/(?:users|chats)/[^/]+)?"
 _LEFT_OUT: Final = re.compile(
-    rf"server\.token|{_PLACE}/\.index(?:/.*)?|{_PLACE}/\.journal/locks(?:/.*)?"
+    rf"server\.(?:token|json)|{_PLACE}/\.index(?:/.*)?|{_PLACE}/\.journal/locks(?:/.*)?"
     r"|(?:.*/)?\.tmp-[^/]*"
     # Git runs hooks, and follows these to settings and objects elsewhere.
     r"|(?:.*/)?(?i:\.git)(?:/(?:hooks|modules|worktrees)(?:/.*)?|/config\.worktree|/commondir"

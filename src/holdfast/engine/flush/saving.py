@@ -73,6 +73,8 @@ class FlushDone:
     mode: str = "rules"
     lines: tuple[str, ...] = ()
     """The ids of the memories that were written."""
+    operation: str | None = None
+    """What ``undo`` takes back."""
     duplicates: int = 0
     ungrounded: int = 0
     verified: int = 0
@@ -256,7 +258,7 @@ class Saver:
             self._failed(lease, error)
             raise
         told = asdict(done)
-        for name in ("covers", "lines", "tried", "calls"):
+        for name in ("covers", "lines", "operation", "tried", "calls"):
             del told[name]
         self._tell(MemoryFlushEnd, cycle=plan.cycle, covered=len(done.covers), **told)
         if done.mode == "rules" and not all(each.endswith(_ERASED) for each in done.tried):
@@ -354,6 +356,7 @@ class Saver:
             file=written.path if written else None,
             mode=found.mode,
             lines=tuple(each.id for each in added),
+            operation=written.operation if written else None,
             duplicates=len(written.skipped) if written else 0,
             ungrounded=found.ungrounded,
             verified=len(added),
@@ -374,6 +377,7 @@ class Saver:
             skipped=done.duplicates,
             file=done.file,
             lines=done.lines,
+            operation=done.operation,
             has_secret=secret,
             tried=done.tried,
             ungrounded=done.ungrounded,

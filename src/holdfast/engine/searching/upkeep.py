@@ -109,7 +109,8 @@ class Upkeep:
         try:
             done = self._room.sync(should_stop=self._stopping.is_set)
         except HoldfastError as error:
-            log.warning("the index was not brought up to date: %s", error.message)
+            if not self._stopping.is_set():  # else it was closed under our hands, as it should be
+                log.warning("the index was not brought up to date: %s", error.message)
         except Exception:  # the border: a thread that dies in silence is worse
             log.exception("the index was not brought up to date")
         else:

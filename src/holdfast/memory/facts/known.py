@@ -71,6 +71,8 @@ class Facts:
         self._pages = Pages(workspace, reader, memberships)
         self._known_names: tuple[tuple[bytes, ...], Names] | None = None
         self._stated = lru_cache(maxsize=50_000)(statement)
+        self._compared: tuple[builtins.list[Fact], Names, builtins.list[Conflict]] | None = None
+        """What was compared last, and what came of it: a page that is looked at asks again."""
 
     # ── reading ─────────────────────────────────────────────────────────────────────────────
 
@@ -351,7 +353,10 @@ class Facts:
         if of is not None:
             facts = self._rivals(facts, {of}, names)
         facts = self._holding(facts)
-        found = self._conflicts(facts, names, among=None if of is None else {of})
+        if of is not None:
+            found = self._conflicts(facts, names, among={of})
+        else:
+            found = self._all_conflicts(facts, names)
         return [each for each in found if doubtful or not each.doubtful]
 
     def resolve(self, conflict_id: str, keep: str) -> tuple[Fact, Fact]:
@@ -466,6 +471,13 @@ class Facts:
             for old, stated in beliefs
             if old.id not in wanted and agree(stated, said)
         ]
+
+    def _all_conflicts(self, facts: builtins.list[Fact], names: Names) -> builtins.list[Conflict]:
+        """Comparing thousands of facts takes seconds; the same ones are not compared again."""
+        known = self._compared
+        if known is None or known[0] != facts or known[1] != names:
+            known = self._compared = (facts, names, self._conflicts(facts, names))
+        return known[2]
 
     def _conflicts(
         self, facts: Sequence[Fact], names: Names, *, among: set[str] | None = None

@@ -1,0 +1,88 @@
+"""The app: every route under ``/api/v1``, one shape for failures, OpenAPI.
+
+Promise: what the description says is what is answered (``tests/server/test_openapi.py``, which
+asks every route with what schemathesis thinks of). Who may ask is decided before, by the
+entrance.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from fastapi import APIRouter, FastAPI
+
+from holdfast._version import __version__
+from holdfast.server.api import (
+    context,
+    events,
+    facts,
+    files,
+    health,
+    memory,
+    messages,
+    searching,
+    serving,
+    sessions,
+    stats,
+    tasks,
+    transcripts,
+)
+from holdfast.server.desk import Desk
+from holdfast.server.failing import FAILURE, answer_failures
+from holdfast.server.places import Places
+
+__all__ = ["API", "build"]
+
+API: Final = "/api/v1"
+_ROUTES: Final = (
+    serving,
+    sessions,
+    messages,
+    transcripts,
+    context,
+    events,
+    files,
+    memory,
+    facts,
+    tasks,
+    searching,
+    stats,
+    health,
+)
+_FAILURES: Final = {
+    400: "What was asked for makes no sense.",
+    401: "No token, or not one of this server.",
+    403: "A name or path that may not be used, or an address that is not this server's.",
+    404: "There is no such thing.",
+    409: "Somebody else changed it, or is at it.",
+    410: "It was deleted or renamed meanwhile.",
+    422: "The request cannot be read.",
+    423: "Another process holds it.",
+    500: "Something failed that should not.",
+    503: "No model answers.",
+    507: "The disk refused.",
+}
+
+
+def build(places: Places, *, desk: Desk | None = None) -> FastAPI:
+    """The app that serves these places; ``desk`` is the server it is part of, if it is one's."""
+    app = FastAPI(
+        title="Holdfast",
+        version=__version__,
+        openapi_url="/api/openapi.json",
+        docs_url=None,  # its pages load scripts from elsewhere
+        redoc_url=None,
+    )
+    app.state.places = places
+    app.state.desk = desk
+    answer_failures(app)
+    api = APIRouter(
+        prefix=API,
+        responses={
+            status: {"description": text, "content": FAILURE} for status, text in _FAILURES.items()
+        },
+    )
+    for each in _ROUTES:
+        api.include_router(each.router)
+    app.include_router(api)
+    return app

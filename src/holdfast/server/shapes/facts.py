@@ -1,0 +1,95 @@
+"""Typed memories and contradictions, as the API tells them (``tests/server/test_facts.py``)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pydantic import BaseModel, Field
+
+from holdfast.server.shapes.memory import MemoryLine, line_fields
+
+if TYPE_CHECKING:
+    from holdfast.engine.editing import Line
+    from holdfast.memory.facts import Entity
+
+__all__ = [
+    "ConflictList",
+    "Conflicting",
+    "EntityList",
+    "FactList",
+    "FactTold",
+    "Resolution",
+    "Resolved",
+    "Retraction",
+    "entities_of",
+    "fact_of",
+]
+
+
+class FactTold(MemoryLine):
+    """A memory line, and its file."""
+
+    path: str
+    citation: str
+    archived: bool
+
+
+class FactList(BaseModel):
+    facts: list[FactTold]
+    total: int = Field(description="How many there are, also those beyond the limit.")
+
+
+class Retraction(BaseModel):
+    reason: str | None = Field(default=None, max_length=1_000)
+
+
+class EntityTold(BaseModel):
+    name: str
+    aliases: list[str]
+    facts: int = Field(description="How many hold now.")
+    path: str | None
+
+
+class EntityList(BaseModel):
+    entities: list[EntityTold]
+
+
+class Conflicting(BaseModel):
+    """Two memories that cannot both hold; ``doubtful``: they only might contradict."""
+
+    id: str
+    kind: str
+    doubtful: bool
+    old: FactTold
+    new: FactTold
+
+
+class ConflictList(BaseModel):
+    conflicts: list[Conflicting]
+
+
+class Resolution(BaseModel):
+    keep: str = Field(description="The id of the memory that is true; or new, old, both.")
+
+
+class Resolved(BaseModel):
+    """The two as they are now."""
+
+    old: FactTold
+    new: FactTold
+
+
+def fact_of(found: Line) -> FactTold:
+    fact = found.fact
+    return FactTold(
+        **line_fields(found), path=fact.path, citation=fact.citation, archived=fact.archived
+    )
+
+
+def entities_of(found: list[Entity]) -> EntityList:
+    return EntityList(
+        entities=[
+            EntityTold(name=each.name, aliases=list(each.aliases), facts=each.facts, path=each.path)
+            for each in found
+        ]
+    )

@@ -1,0 +1,78 @@
+"""How full the window is, over the API; flush and compact by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from holdfast.engine.facade import Engine
+from tests.server.asking import Asker, asking
+from tests.server.furnishing import LONG, open_home
+from tests.server.speaking import CHATTY, Speaker
+
+
+@pytest.fixture(scope="module")
+def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
+    with open_home(tmp_path_factory.mktemp("context") / "home", Speaker()) as opened:
+        session = opened.session(LONG, model=Speaker())
+        for _ in session.run("My sister Anna lives in Lisbon and visits us in June."):
+            pass
+        for number in range(3):
+            for _ in session.run(f"{CHATTY} step {number}."):
+                pass
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def asker(engine: Engine) -> Iterator[Asker]:
+    with asking(engine) as opened:
+        yield opened
+
+
+def test_the_marks_are_those_the_next_request_is_judged_by(asker: Asker, engine: Engine) -> None:
+    told = asker.get(f"/sessions/{LONG}/context")
+    found = engine.session(LONG).explain_context()
+    assert told["marks"] == found.budget.to_json()
+    assert told["source"] == "reported"
+    assert [each["tokens"] for each in told["fills"]] == sorted(
+        (each["tokens"] for each in told["fills"]), reverse=True
+    )
+    assert sum(each["tokens"] for each in told["fills"]) == found.breakdown.total
+    assert [each["at"] - told["projected"] for each in told["next_marks"]] == [
+        each["away"] for each in told["next_marks"]
+    ]
+    small = asker.get(f"/sessions/{LONG}/context", window=2_000)
+    assert small["pressure"] == "compact"
+    assert small["would_do"] == "compact"
+    assert small["would"].startswith("Compact: ")
+    large = asker.get(f"/sessions/{LONG}/context", window=1_000_000)
+    assert (large["pressure"], large["would_do"]) == ("none", "nothing")
+    assert asker.get(f"/sessions/{LONG}/context", window=10)["error"]["type"] == "invalid_request"
+
+
+def test_a_flush_tells_what_it_saved_and_the_next_why_there_was_nothing(asker: Asker) -> None:
+    assert asker.get(f"/sessions/{LONG}/context")["unsaved"] > 0
+    done = asker.post(f"/sessions/{LONG}/flush")
+    assert (done["did"], done["outcome"]) == (True, "flushed")
+    assert len(done["lines"]) == done["saved"] > 0
+    assert any("Lisbon" in line["text"] and line["number"] for line in done["lines"])
+    told = asker.get(f"/sessions/{LONG}/context")
+    assert told["unsaved"] == 0
+    assert told["last_flush"]["lines"] == done["lines"]
+    again = asker.post(f"/sessions/{LONG}/flush")
+    assert (again["did"], again["lines"]) == (False, [])
+    assert again["reason"]
+    assert asker.get(f"/sessions/{LONG}/context")["last_flush"]["saved"] == done["saved"]
+
+
+def test_a_compaction_tells_what_left_and_one_in_vain_why(asker: Asker, engine: Engine) -> None:
+    done = asker.post(f"/sessions/{LONG}/compact", focus="Lisbon")
+    assert done["did"] is True
+    assert done["dropped"] > 0
+    assert done["tokens_after"] < done["tokens_before"]
+    assert asker.get(f"/sessions/{LONG}/context")["compaction_count"] == 1
+    engine.session("empty")
+    vain = asker.post("/sessions/empty/compact")
+    assert (vain["did"], vain["dropped"]) == (False, 0)
+    assert vain["reason"]
