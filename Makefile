@@ -5,6 +5,9 @@ PYTHON := $(VENV)/bin/python
 READY := $(VENV)/.ready
 BROWSER := $(VENV)/.browser
 
+# One more than there are cores: who waits for a disk or a browser leaves its core to another.
+WORKERS := $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
+
 # The public data sets, if they lie beside this folder. Tests say what they skip without them.
 ifndef HOLDFAST_DATA
 ifneq ($(wildcard ../shared/data),)
@@ -18,10 +21,10 @@ run: $(READY)          ## open the console: your own memory if there is a model,
 	@$(VENV)/bin/holdfast start
 
 test: $(READY) $(BROWSER)  ## all tests, a few minutes
-	@$(VENV)/bin/pytest -n auto --dist worksteal
+	@$(VENV)/bin/pytest -n $(WORKERS) --dist worksteal
 
 test-long: $(READY) $(BROWSER)  ## the same tests with 20 times the generated cases
-	@HOLDFAST_TEST_SCALE=20 $(VENV)/bin/pytest -n auto --dist worksteal --timeout 5400
+	@HOLDFAST_TEST_SCALE=20 $(VENV)/bin/pytest -n $(WORKERS) --dist worksteal --timeout 5400
 
 test-llm: $(READY)     ## flush, summary and restored answers with a real 1.5B model (fetches 1.1 GB once)
 	@$(PYTHON) -m scripts.test_llm --write docs/embedded-run.md

@@ -2,22 +2,30 @@
 
 from __future__ import annotations
 
+import html
 import json
 import os
 import signal
 import socket
+import stat
 import subprocess
 import sys
+import time
+import webbrowser
 from pathlib import Path
+from threading import Event
 from typing import Any
+from urllib.parse import unquote, urlsplit
 
 import httpx
 import pytest
 
 import holdfast
+from holdfast.cli import hosting
+from holdfast.disk import Directory
 from holdfast.gatehouse.listening import Tls
 from holdfast.server.places import OWN, Place, Places
-from holdfast.server.presence import PRESENCE
+from holdfast.server.presence import PRESENCE, occupy
 from holdfast.server.running import Server
 from holdfast.server.tokens import TokenFile
 from tests.doors.inside import inside
@@ -82,17 +90,19 @@ def test_a_signal_ends_it_when_everything_is_saved(spoken: Path) -> None:
         assert again["url"] == f"{told['url']}/#code={again['code']}"
         assert client.post("/sign-in", json={"code": again["code"]}).status_code == 200
 
-        port = told["url"].rpartition(":")[2]
-        twice = inside(spoken, "serve", "--port", port)
-        assert twice.code == 2
-        assert f"process {told['pid']}" in twice.err
-        assert "holdfast serve link" in twice.err
+        for port in (told["url"].rpartition(":")[2], "0"):
+            twice = inside(spoken, "serve", "--port", port)
+            assert (twice.code, twice.out) == (2, "")
+            assert f"process {told['pid']}" in twice.err
+            assert "holdfast serve link" in twice.err
 
         rotated = inside(spoken, "serve", "token", "--rotate").out.strip()
         assert client.get("/api/v1/server").status_code == 401, "at once"
         client.headers["Authorization"] = f"Bearer {rotated}"
         assert client.post("/api/v1/sessions", json={"name": "trip"}).status_code == 200
 
+        with holdfast.open(spoken, background=False) as engine:  # as another process does
+            engine.session("trip").append({"role": "user", "content": "Thank you."})
         assert "Bergen" not in memory_of(spoken)
         code, out, err = running.end(signal.SIGTERM)
     assert (code, out, err) == (0, "", "Saving what was said…\n")
@@ -210,14 +220,68 @@ def test_a_port_that_somebody_else_has_is_said_to_be_taken(home: Path) -> None:
     assert not (home / "agents").exists()
 
 
-def test_a_server_that_does_not_answer_is_named(home: Path) -> None:
+def test_the_token_is_sent_to_the_server_of_the_home_and_to_nobody_else(home: Path) -> None:
+    """A file that a killed server left, whose process and port are somebody else's by now."""
     with socket.socket() as other:
         other.bind(("127.0.0.1", 0))
+        other.listen()
+        other.setblocking(False)
         port = other.getsockname()[1]
-    home.mkdir()
-    about = {"pid": os.getpid(), "url": f"http://127.0.0.1:{port}", "started_at": ""}
-    about |= {"address": "127.0.0.1", "port": port, "host": f"127.0.0.1:{port}"}
-    (home / PRESENCE).write_text(json.dumps(about))
-    refused = inside(home, "serve", "link")
+        home.mkdir()
+        for pid in (os.getpid(), 1):
+            about = {"pid": pid, "url": f"http://127.0.0.1:{port}", "started_at": ""}
+            about |= {"address": "127.0.0.1", "port": port, "host": f"127.0.0.1:{port}"}
+            (home / PRESENCE).write_text(json.dumps(about))
+            refused = inside(home, "serve", "link")
+            assert refused.code == 3
+            assert "No server of this home runs" in refused.err
+        with pytest.raises(BlockingIOError):
+            other.accept()
+    with occupy(Directory.open(home)):
+        (home / PRESENCE).write_text(json.dumps(about))
+        refused = inside(home, "serve", "link")
     assert refused.code == 1
     assert f"http://127.0.0.1:{port} gave no link" in refused.err
+
+
+def test_the_browser_is_given_a_private_file_and_the_code_is_in_no_command_line(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened: list[str] = []
+    is_opened = Event()
+    monkeypatch.setattr(hosting, "_LOOK_SECONDS", 0.01)
+
+    def open_browser(url: str) -> None:
+        opened.append(url)
+        is_opened.set()
+
+    monkeypatch.setattr(webbrowser, "open", open_browser)
+    places = Places([Place(name=OWN, engine=holdfast.open(home))])
+    with Server(places, home=home) as server:
+        link = server.new_link(place="tour")
+        with hosting.opening(server, link, Directory.open(home)):
+            assert is_opened.wait(30)
+            code = link.partition("#code=")[2].partition("&")[0]
+            (url,) = opened
+            assert url.startswith("file:///")
+            assert code not in url
+            path = Path(unquote(urlsplit(url).path))
+            assert stat.S_IMODE(path.stat().st_mode) == 0o600
+            assert html.escape(link) in path.read_text()
+            assert httpx.post(f"{server.url}/sign-in", json={"code": code}).status_code == 200
+            for _ in range(3_000):
+                if not path.exists():
+                    break
+                time.sleep(0.01)
+            assert not path.exists(), "it is gone when it was used"
+        with hosting.opening(server, server.new_link(), Directory.open(home)):
+            pass
+        assert not list(home.glob(".tmp-*")), "and at the end"
+
+
+@pytest.mark.parametrize("whose", [("--user", "ana"), ("--chat", "team")])
+def test_the_console_is_for_the_owner_alone(home: Path, whose: tuple[str, str]) -> None:
+    refused = inside(home, *whose, "serve", "--port", "0")
+    assert refused.code == 2
+    assert "holdfast mcp clients add" in refused.err
+    assert not (home / "server.token").exists()

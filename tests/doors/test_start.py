@@ -15,6 +15,7 @@ from pathlib import Path
 import httpx
 import pytest
 
+import holdfast
 from holdfast.cli import hosting
 from holdfast.cli.tour import showing
 from holdfast.cli.tour.offering import MODEL, Hands, begin, open_console
@@ -22,6 +23,8 @@ from holdfast.cli.tour.script import script
 from holdfast.errors import ModelUnavailable
 from holdfast.models.registry import Choice, Considered
 from holdfast.models.weights import CATALOGUE
+from holdfast.server.places import OWN, Place, Places
+from holdfast.server.running import Server
 from tests.doors.inside import inside
 from tests.doors.terminal import Terminal
 
@@ -286,6 +289,14 @@ def test_a_console_that_runs_already_gets_another_link_and_no_second_one_begins(
     person = Person(is_served=True)
     assert open_console(person.hands()) == 0
     assert person.done == ["link"]
+
+
+def test_the_link_is_that_of_the_server_which_runs_on_this_home(home: Path) -> None:
+    places = Places([Place(name=OWN, engine=holdfast.open(home))])
+    with Server(places, home=home) as server:
+        run = inside(home, "start", environ=NO_MODEL)
+        assert run.code == 0
+        assert run.out.startswith(f"{server.url}/#code=")
 
 
 def test_where_the_console_is_not_installed_it_says_so_and_goes_on_in_the_terminal(

@@ -20,11 +20,13 @@ from holdfast.engine.chronicle import (
     newest,
     page_of,
     quoted_in,
+    saved,
     timeline_of,
 )
 from holdfast.engine.chronicle.items import _Telling
 from holdfast.engine.facade import Engine, open_engine
 from holdfast.engine.session import Session
+from holdfast.errors import HoldfastError, NotFound, StorageError
 from holdfast.fencing import Quoted, fence
 from holdfast.ports import ModelReply
 from holdfast.types import Entry, Message, Usage
@@ -186,6 +188,31 @@ def test_what_is_estimated_counts_what_stands_outside_of_the_entries(engine: Eng
     (whole,) = timeline_of(session, outside=500).points
     assert plain.source == "estimated"
     assert whole.tokens == plain.tokens + 500
+
+
+def test_a_file_that_cannot_be_read_is_not_told_as_one_that_is_gone(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session = engine.session(next(_names))
+    session.append({"role": "user", "content": "Remember that the attic key is under the mat."})
+    session.flush()
+    entry = last_flush(session)
+    assert entry is not None
+
+    def fails(error: HoldfastError) -> None:
+        def get(*_: object) -> None:
+            raise error
+
+        monkeypatch.setattr(saved, "get", get)
+
+    fails(NotFound("gone"))
+    flush = item_of(session, entry.id).flush
+    assert flush is not None
+    assert [(each.text, each.number) for each in flush.lines] == [("", None)] * len(flush.lines)
+    assert flush.lines
+    fails(StorageError("the disk is ill"))
+    with pytest.raises(StorageError):
+        item_of(session, entry.id)
 
 
 def test_a_line_that_was_changed_since_is_told_by_its_id_alone(engine: Engine) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from concurrent.futures import ThreadPoolExecutor
 from hashlib import sha256
 from pathlib import Path
@@ -11,9 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import holdfast
+from holdfast.disk import System
 from holdfast.engine.editing import ChangedMeanwhile, Editing, kind_of
 from holdfast.engine.facade import Engine
-from holdfast.errors import NotFound, PolicyRefused, UsageError
+from holdfast.errors import NotFound, PolicyRefused, StorageError, UsageError
 from tests.scale import scaled
 
 
@@ -264,3 +266,45 @@ def test_files_are_listed_memory_first_then_the_newest_day(engine: Engine) -> No
     ]
     assert (found[0].lines, found[0].memories, found[0].bytes) == (3, 2, 19)
     assert kind_of("archive/memory/2026-01-01.md") == "other"
+
+
+def test_a_memory_that_stands_in_two_files_counts_in_both(engine: Engine) -> None:
+    twice = '- W: the same words <!-- hf {"id":"01JABCDEFGHJKMNPQRSTVWXYZ0"} -->\n'
+    engine.editing.write("MEMORY.md", twice + "- W: mine alone\n", None)
+    engine.editing.write("memory/topics/copy.md", twice, None)
+    counted = {each.path: each.memories for each in engine.editing.files()}
+    assert counted == {"MEMORY.md": 2, "memory/topics/copy.md": 1}
+    version = engine.editing.read("memory/topics/copy.md").version
+    engine.editing.write("memory/topics/copy.md", twice * 2, version)
+    assert [each.memories for each in engine.editing.files()] == [2, 2]
+
+
+def test_a_file_that_was_emptied_shows_what_emptied_it(engine: Engine) -> None:
+    version = engine.editing.write("MEMORY.md", "one\n", None).version
+    engine.editing.write("MEMORY.md", "", version)
+    preimages = _file(engine, ".journal/preimages")
+    for each in preimages.glob("*.diff"):
+        each.unlink()  # then only the file itself tells what was left
+    (newest, _) = engine.editing.history("MEMORY.md")
+    assert "-one" in newest.diff
+
+
+def test_a_conversation_that_cannot_be_read_is_no_missing_one(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    entry = engine.session("talk").append({"role": "user", "content": "hello"})
+    assert engine.editing.seq("talk", entry) == 1
+    assert engine.editing.seq("gone", entry) is None
+    assert engine.editing.seq("talk", "no-such-entry") is None
+
+    real = System.open
+
+    def failing(self: System, path: str, flags: int, mode: int = 0o777, **at: int | None) -> int:
+        if path.startswith("talk."):
+            raise OSError(errno.EIO, "The disk does not answer.")
+        return real(self, path, flags, mode, **at)
+
+    monkeypatch.setattr(System, "open", failing)
+    fresh = holdfast.open(engine.home, background=False)
+    with pytest.raises(StorageError):
+        fresh.editing.seq("talk", entry)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta, timezone
 
 import pytest
@@ -11,7 +12,14 @@ from hypothesis import strategies as st
 
 from holdfast import markdown
 from holdfast.errors import UsageError
-from holdfast.retain import RetainLine, line_id, parse, render, visible_line
+from holdfast.retain import (
+    RetainLine,
+    line_id,
+    parse,
+    render,
+    says_only_provenance,
+    visible_line,
+)
 from holdfast.text import strip_hidden
 from tests.scale import scaled
 
@@ -25,6 +33,7 @@ zones = st.sampled_from(
 )
 times = st.one_of(st.none(), st.dates(), st.datetimes(timezones=zones))
 plain = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
+ids = st.from_regex(r"[A-Za-z0-9][A-Za-z0-9._:-]{0,63}", fullmatch=True)
 names = st.tuples(plain) | st.lists(plain, max_size=3).map(tuple)
 
 
@@ -36,7 +45,7 @@ def lines(draw: st.DrawFn) -> RetainLine:
         text=draw(visible),
         entity=draw(st.none() | visible),
         confidence=draw(st.none() | st.floats(0, 1)) if kind == "O" else None,
-        id=draw(st.none() | plain),
+        id=draw(st.none() | ids),
         sources=draw(names),
         trust=draw(st.sampled_from(["user", "agent", "tool", "import"])),
         observed=draw(times),
@@ -155,7 +164,8 @@ def test_what_a_newer_version_wrote_is_kept() -> None:
         {"text": ""}, {"text": "two\nlines"}, {"text": "hid\u200bden"}, {"text": " x"},
         {"entity": ""}, {"entity": "a\nb"}, {"kind": "X"}, {"trust": "king"}, {"confidence": 0.5},
         {"kind": "O", "confidence": 1.5}, {"extra": {"id": "mine"}}, {"extra": {"a": {1, 2}}},
-        {"extra": {"a": float("nan")}}, {"sources": ("\ud800\udc00",)},
+        {"extra": {"a": float("nan")}}, {"sources": ("\ud800\udc00",)}, {"id": ""},
+        {"id": "lives in"}, {"id": "住在"}, {"id": "a" * 65}, {"id": "m1\n"}, {"id": "-x"},
     ],
 )  # fmt: skip
 def test_what_could_not_come_back_cannot_be_made(wrong: dict[str, object]) -> None:
@@ -201,3 +211,25 @@ def test_a_hostile_comment_costs_only_itself(comment: str) -> None:
     assert line is not None
     assert line.text == "x"
     assert parse(render(line)) == line
+
+
+@pytest.mark.parametrize("forged", ["lives in", "", "住在", "a" * 65, "m1\\n", "-x", "<b>", "a#b"])
+def test_words_are_no_id_whoever_wrote_them_there(forged: str) -> None:
+    line = parse(f'- W @Eve: harmless <!-- hf {{"id":"{forged}","trust":"tool"}} -->')
+    bare = parse("- W @Eve: harmless")
+    assert line is not None
+    assert bare is not None
+    assert (line.id, line.trust) == (None, "tool")
+    assert line_id(line) == line_id(bare)
+
+
+@settings(max_examples=scaled(80))
+@given(line=lines())
+def test_a_comment_with_more_than_where_it_came_from_is_known(line: RetainLine) -> None:
+    comment = render(line).rpartition("<!-- hf ")[2].removesuffix(" -->")
+    if line.extra:
+        assert not says_only_provenance(comment)
+    cited = replace(
+        line, extra={}, sources=("s1#e4",), supersedes=("m1",), agrees=(), user=None, chat="c-1"
+    )
+    assert says_only_provenance(render(cited).rpartition("<!-- hf ")[2].removesuffix(" -->"))

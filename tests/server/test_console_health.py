@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import re
 
-from playwright.sync_api import expect
+from playwright.sync_api import Route, expect
 
 from tests.server.conftest import Enter, House
+from tests.server.furnishing import LONG
 
 
 def test_every_card_has_its_figures_and_they_are_the_engine_s(house: House, enter: Enter) -> None:
@@ -57,3 +59,53 @@ def test_the_index_is_brought_up_to_date_and_built_anew_by_a_button(
             sure.click()
         expect(buttons.nth(number)).to_be_enabled()
     assert house.engine.search("billing").passages
+
+
+def test_an_event_of_another_version_is_told_and_breaks_nothing(house: House, enter: Enter) -> None:
+    log = house.engine.home / "events.jsonl"
+    at = house.engine.today().isoformat() + "T00:00:00+00:00"
+    odd = [
+        {"event": "searched", "at": at, "passages": 1, "degraded": "a word, no list"},
+        {"event": "restore_done", "at": at, "tokens": 5, "sources": 7, "cut": {"a": 1}},
+        {"event": "memory_written", "at": at, "added": "three", "path": ["x"]},
+        {"event": "from_the_future", "at": at, "deep": {"er": [1]}},
+    ]
+    with log.open("a") as file:
+        file.writelines(json.dumps(each) + "\n" for each in odd)
+    visit = enter(house, "#/health")
+    expect(visit.part("event-row").filter(has_text="a word, no list")).to_have_count(1)
+    expect(visit.part("event-row").filter(has_text="from the future")).to_have_count(1)
+    assert visit.part("event-row").count() > len(odd)
+
+
+def test_an_answer_that_comes_late_does_not_replace_a_newer_one(house: House, enter: Enter) -> None:
+    visit = enter(house)
+    held: list[Route] = []
+    visit.page.route("**/api/v1/doctor", lambda route: held.append(route))
+    visit.go("#/health")
+    again = visit.page.locator("#doctor").get_by_role("button").last
+    again.click()
+    expect(again).to_be_disabled()
+    assert len(held) == 2
+    told = {"name": "python", "result": "ok", "hint": None}
+    held[1].fulfill(json={"checks": [{**told, "text": "the newer answer"}]})
+    expect(visit.part("check-row")).to_contain_text("the newer answer")
+    held[0].fulfill(json={"checks": [{**told, "text": "the older answer"}]})
+    visit.page.wait_for_timeout(200)
+    expect(visit.part("check-row")).to_contain_text("the newer answer")
+
+
+def test_the_check_up_and_counts_of_one_speak_the_language_of_the_page(
+    house: House, enter: Enter
+) -> None:
+    visit = enter(house, "#/health", language="zh")
+    for text in visit.page.locator("#doctor .check-text p").all_inner_texts():
+        assert not re.search(r"[a-z]{2,} [a-z]{2,} [a-z]{2,}", text.replace("holdfast", "")), text
+    compactions = sum(
+        each.type == "compaction" for each in house.engine.existing_session(LONG).entries()
+    )
+    assert compactions == 1
+    visit.part("language").click()
+    visit.settle()
+    expect(visit.part("saved-card-total")).to_contain_text("1 compaction.")
+    expect(visit.page.locator("#doctor a[href='#/memory?view=conflicts']")).to_have_count(1)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from playwright.sync_api import expect
+from playwright.sync_api import Route, expect
 
 from tests.server.conftest import Enter, House
 
@@ -12,8 +12,15 @@ from tests.server.conftest import Enter, House
 def test_answers_come_as_one_types_and_only_the_last_question_counts(
     house: House, enter: Enter
 ) -> None:
-    visit = enter(house, "#/search")
+    visit = enter(house)
+    held: list[Route] = []
+    visit.page.route("**/api/v1/entities", lambda route: held.append(route))
+    visit.go("#/search")
+    busy = visit.page.locator('.search-results[aria-busy="true"]')
+    expect(busy).to_have_count(1)  # while examples are awaited
+    held[0].continue_()
     expect(visit.part("search-empty")).to_be_visible()
+    expect(busy).to_have_count(0)
     visit.part("search-input").press_sequentially("maintenance window", delay=10)
     hit = visit.part("search-hit").first
     expect(hit).to_contain_text("maintenance")
@@ -42,6 +49,8 @@ def test_an_explanation_has_a_bar_for_every_stage(house: House, enter: Enter) ->
     visit.part("explain").first.click()
     expect(visit.part("search-how")).to_be_visible()
     expect(visit.part("stage-bar").first).to_be_visible()
+    expect(visit.part("by-words")).to_be_visible()  # meaning is switched off in this home
+    expect(visit.part("degraded")).to_have_count(0)  # and what somebody chose is no trouble
     found = house.engine.search("billing", explain=True)
     assert visit.part("search-hit").count() >= min(2, len(found.passages))
 

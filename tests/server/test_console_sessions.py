@@ -6,6 +6,7 @@ import re
 
 from playwright.sync_api import expect
 
+from holdfast.engine.chronicle import page_of
 from tests.server.conftest import Enter, House
 from tests.server.furnishing import DECISION, LONG, SHORT
 
@@ -107,3 +108,55 @@ def test_what_happens_while_one_looks_appears_by_itself(house: House, enter: Ent
     for _ in session.run("hello"):
         pass
     expect(visit.part("session-row").filter(has_text="appears")).to_have_count(1)
+
+
+def test_a_filter_reads_what_is_missing_once_and_focus_outlives_a_redraw(
+    house: House, enter: Enter
+) -> None:
+    for number in range(60):
+        house.engine.session(f"many-{number}").append({"role": "user", "content": "hi"})
+    house.engine.session("oldest-of-all")
+    visit = enter(house, "#/sessions")
+    visit.is_live()
+    rows = visit.part("session-row")
+    expect(rows).to_have_count(50)
+    visit.asked.clear()
+    visit.page.locator("main input[type=search]").press_sequentially("billing-mo", delay=15)
+    expect(rows).to_have_count(1)
+    asked = [each for each in visit.asked if "/sessions?" in each]
+    assert len(asked) <= 1, asked
+
+    link = rows.first.get_by_role("link").first
+    link.focus()
+    for _ in house.engine.session("billing-mode", model=house.speaker).run("hello"):
+        pass
+    expect(rows).to_have_count(2)
+    expect(rows.filter(has_text=LONG).get_by_role("link").first).to_be_focused()
+
+
+def test_what_a_compaction_takes_out_is_marked_also_far_up(house: House, enter: Enter) -> None:
+    session = house.engine.session("watched", model=house.speaker)
+    session.append_all(
+        {"role": role, "content": f"{role} says {number}: " + "words " * 60}
+        for number in range(45)
+        for role in ("user", "assistant")
+    )
+    visit = enter(house, "#/sessions/watched")
+    visit.is_live()
+    rows = visit.page.locator(".entry[data-seq]")
+    before = rows.count()
+    visit.page.locator(".entries-more button").first.click()
+    expect(visit.page.locator('.entry[data-seq="3"]')).to_have_count(1)
+    assert rows.count() > before
+    visit.page.locator('.entry[data-seq="80"] a').first.focus()
+    session.compact()
+    (done,) = [each for each in session.entries() if each.type == "compaction"]
+    expect(visit.page.locator(f'.entry[data-seq="{done.seq}"]')).to_have_count(1)
+    told = page_of(session, limit=200).items
+    gone = [each.seq for each in told if each.kind == "message" and not each.in_view]
+    assert len(gone) > 30
+    for seq in (gone[0], gone[len(gone) // 2], gone[-1]):
+        expect(visit.page.locator(f'.entry[data-seq="{seq}"] .is-out')).to_have_count(1)
+    expect(visit.page.locator('.entry[data-seq="80"] a').first).to_be_focused()
+    last = max(each.seq for each in session.entries())
+    expect(visit.page.locator(".entries-range")).to_contain_text(f"–{last} of {last}")

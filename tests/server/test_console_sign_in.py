@@ -23,7 +23,7 @@ def test_the_link_signs_in_once_and_leaves_no_code_behind(house: House, enter: E
     again = enter(house, sign_in=False)
     again.forgive("401")
     again.page.goto(link)
-    again.part("sign-in").wait_for()
+    again.part("link-used").wait_for()
     assert not again.part("nav-chat").is_visible()
     assert "hfb_" not in again.page.evaluate("() => JSON.stringify({...sessionStorage})")
 
@@ -65,4 +65,19 @@ def test_a_rotated_token_ends_every_browser_at_once(empty_house: House, enter: E
     visit.forgive("401")
     empty_house.server._file.rotate()
     visit.go("#/sessions")
-    visit.part("sign-in").wait_for()
+    visit.part("signed-out-why").wait_for()
+
+
+def test_a_link_that_could_not_be_tried_is_not_called_used_and_works_when_tried_again(
+    house: House, enter: Enter
+) -> None:
+    visit = enter(house, sign_in=False)
+    visit.forgive("ERR_FAILED|console: ")
+    visit.page.route("**/sign-in", lambda route: route.abort())
+    visit.page.goto(house.link())
+    failed = visit.part("failure")
+    failed.wait_for()
+    assert visit.part("link-used").count() == 0
+    visit.page.unroute("**/sign-in")
+    failed.locator("button").click()
+    visit.part("nav-chat").wait_for()

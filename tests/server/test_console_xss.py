@@ -215,15 +215,16 @@ def test_a_hostile_event_that_comes_while_one_looks_is_text(haunted: House, ente
     """Other programs write events as well; whatever stands in one is only shown."""
     visit = enter(haunted, "#/health")
     visit.part("event-row").first.wait_for()
+    visit.is_live()
     batch = HOSTILE[:8]
     with (haunted.engine.home / "events.jsonl").open("a", encoding="utf-8") as log:
         for each in batch:
             told = {"event": "session_renamed", "at": "2026-03-14T09:26:53+00:00"}
             log.write(json.dumps({**told, "session": each.line, "to": each.line}) + "\n")
             log.write(json.dumps({**told, "event": each.line, "session": "x"}) + "\n")
-    visit.page.wait_for_timeout(800)
-    visit.settle()
-    shows(visit, ())
+    for each in batch:  # as the name of a session, and as that of an event
+        expect(visit.part("event-row").filter(has_text=each.marker)).to_have_count(2)
+    shows(visit, batch)
     visit.go("#/chat")
     visit.settle()
     shows(visit, ())

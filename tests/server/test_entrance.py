@@ -16,16 +16,22 @@ import anyio
 import pytest
 
 import holdfast
+from holdfast.engine.facade import open_engine
 from holdfast.gatehouse import connections
 from holdfast.gatehouse.bodies import body_of
-from holdfast.gatehouse.heads import Denied, gate_for
+from holdfast.gatehouse.heads import Denied, Gate, gate_for
+from holdfast.server.app import build
 from holdfast.server.entrance import BODY_BYTES, Counted, Entrance
+from holdfast.server.following import follower_of
 from holdfast.server.pages import Pages
 from holdfast.server.places import OWN, Place, Places
 from holdfast.server.running import Server
 from holdfast.server.tokens import TokenFile, Tokens
+from holdfast.server.turns import turns_of
 from holdfast.testing import FixedClock
 from tests.scale import scaled
+from tests.server.listening import Listener
+from tests.server.test_messages import Talker
 
 PORT = 8378
 OURS = f"127.0.0.1:{PORT}"
@@ -570,6 +576,41 @@ def test_whoever_follows_hears_nothing_more_when_the_token_ends(
     assert house.entrance.open_streams == 0
 
 
+@pytest.mark.parametrize("is_begun", [True, False])
+def test_what_is_cut_off_at_the_end_is_answered_and_raises_nothing(
+    house: House, is_begun: bool
+) -> None:
+    """The web server cancels what does not end in its time, and logs what it then raises."""
+    sent: list[Any] = []
+
+    async def app(head: Any, receive: Any, send: Any) -> None:
+        if is_begun:
+            await send({"type": "http.response.start", "status": 200, "headers": []})
+        at_work.set()
+        await asyncio.sleep(3600)
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    async def receive() -> Any:
+        return {"type": "http.request", "body": b"", "more_body": False}
+
+    async def work() -> None:
+        headers = [("host", OURS), ("authorization", f"Bearer {house.master}")]
+        told = [(name.encode(), value.encode()) for name, value in headers]
+        head = {"type": "http", "method": "POST", "path": "/api/v1/x", "headers": told}
+        task = asyncio.ensure_future(house.entrance(head, receive, send))
+        await at_work.wait()
+        task.cancel()
+        await task
+
+    at_work = asyncio.Event()
+    house.entrance._app = app
+    asyncio.run(work())
+    assert [each.get("status") for each in sent] == ([200] if is_begun else [500, None])
+    assert is_begun or json.loads(sent[1]["body"])["error"]["type"] == "failed"
+
+
 # ── over sockets ────────────────────────────────────────────────────────────────────────────
 
 
@@ -686,30 +727,105 @@ def test_a_head_that_does_not_come_is_not_waited_for(
                     answer += slow.recv(65_536)
             while not is_hung_up(slow):
                 pass
-        following.settimeout(0.01)
-        with pytest.raises(TimeoutError):
-            while following.recv(65_536):
-                pass
+        following.setblocking(False)
+        with suppress(BlockingIOError):
+            assert following.recv(65_536), "it is still told what happens"
 
 
-def test_beyond_so_many_connections_a_new_one_is_closed_and_the_others_go_on(
+def test_beyond_so_many_connections_who_asks_nothing_makes_way_and_who_is_answered_stays(
     server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(connections, "_MOST", 3)
     own = server.url.removeprefix("http://")
     whole = f"GET /healthz HTTP/1.1\r\nHost: {own}\r\n\r\n".encode()
+    follow = f"GET /api/v1/events/stream HTTP/1.1\r\nHost: {own}\r\n"
+    follow += f"Authorization: Bearer {server.token}\r\n\r\n"
+
+    def is_answered(connection: socket.socket, sent: bytes, until: bytes = b'"ok"') -> bool:
+        answer = b""
+        try:
+            connection.sendall(sent)
+            while until not in answer and (part := connection.recv(65_536)):
+                answer += part
+        except ConnectionError:
+            pass
+        return b" 200 " in answer
+
+    monkeypatch.setattr(connections, "_MOST", 3)
     with ExitStack() as stack:
-        first = []
-        while not first or b" 200 " in answer:
-            first.append(stack.enter_context(knocked(server, b"")))
-            with suppress(ConnectionError):
-                first[-1].sendall(whole)
-                answer = first[-1].recv(65_536)
-                continue
-            answer = b""
-        assert 1 <= len(first) <= 4
-        if len(first) > 1:
-            first[0].sendall(whole)
-            assert b" 200 " in first[0].recv(65_536)
+        there = [stack.enter_context(knocked(server, b"GET /api")) for _ in range(6)]
+        assert is_answered(stack.enter_context(knocked(server, b"")), whole)
+        assert is_hung_up(there[0])
+        following = []
+        answered = []
+        for _ in range(4):
+            following.append(stack.enter_context(knocked(server, b"")))
+            answered.append(is_answered(following[-1], follow.encode(), b"hello"))
+        assert answered == [True, True, True, False]
+        for each in following[:3]:
+            each.setblocking(False)
+            with suppress(BlockingIOError):
+                assert each.recv(65_536), "it is still told what happens"
     monkeypatch.undo()
-    assert b" 200 " in exchange(server, whole.replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n"))
+    with knocked(server, b"") as again:
+        assert is_answered(again, whole)
+
+
+# ── the app itself behind it ────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("how", ["rotated", "signed out"])
+def test_a_token_that_ends_during_an_answer_leaves_nothing_behind(
+    home: Path, house: House, how: str
+) -> None:
+    """The turn ends, what was heard of it is kept, the conversation is free for the next message
+    and nobody is taken for a watcher any more; anyio cancels again and again meanwhile."""
+    talker = Talker(pieces=["one ", "hold", *(["more "] * 20)])
+    config = {"search.embedder": "none", "model.name": talker.name, "recall.mode": "off"}
+    engine = open_engine(home, models=lambda _: talker, config=config, background=False)
+    place = Place(name=OWN, engine=engine)
+    app = build(Places([place]))
+    house.entrance._app = app
+    house.entrance._gate = Gate(hosts=frozenset({"localhost"}), origins=frozenset())
+    engine.session("talk")
+
+    def asked(token: str, method: str, path: str, body: Any = None) -> Listener:
+        headers = {"authorization": f"Bearer {token}"}
+        if body is not None:
+            headers["content-length"] = str(len(json.dumps(body)))
+        return Listener(house.entrance, method, path, body, headers=headers)
+
+    def say(token: str) -> Listener:
+        return asked(token, "POST", "/sessions/talk/messages", {"text": "Go on."})
+
+    async def work() -> None:
+        watching, speaking = asked(house.browser, "GET", "/events/stream"), say(house.browser)
+        async with watching, speaking:
+            hello = await watching.next()
+            assert hello is not None
+            assert hello.event == "hello"
+            assert len(follower_of(app, place)) == 1
+            await speaking.next()
+            heard = await speaking.next()
+            assert heard is not None
+            assert heard.data["text"] == "one "
+            token = house.master
+            if how == "rotated":
+                token = house.file.rotate()
+            else:
+                house.tokens.sign_out(house.browser)
+            talker.let_on.set()
+            assert await speaking.next() is None
+            await watching.all()  # up to its end
+        while len(turns_of(app)):  # noqa: ASYNC110 - freed by a thread
+            await asyncio.sleep(0.01)
+        talker.pieces = ["Here."]  # not before: the turn that was left takes from it as well
+        async with say(token) as again:
+            kinds = [each.data["kind"] for each in await again.all()]
+        assert kinds == ["accepted", "text", "end"]
+        assert len(follower_of(app, place)) == 0
+
+    asyncio.run(asyncio.wait_for(work(), 30))
+    said = [each.message.text for each in engine.session("talk").entries() if each.message]
+    assert len(said) == 4
+    assert said[1].startswith("one ")
+    engine.close()

@@ -14,9 +14,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from starlette.testclient import TestClient
 
-from holdfast.engine.eventreading import START, EventReader
+from holdfast.engine import eventreading
+from holdfast.engine.eventreading import START, EventReader, Told
 from holdfast.engine.facade import Engine, open_engine
 from holdfast.server import following
+from holdfast.server.api import events as listing
 from holdfast.server.app import build
 from holdfast.server.following import Follower, Seen, Watcher, follower_of
 from holdfast.server.places import OWN, Place, Places
@@ -291,3 +293,70 @@ def test_a_log_that_others_wrote_cannot_forge_a_frame(
         asker = Asker(client)
         asker.get("/events")
         assert asker.status == 200
+
+
+FOREIGN = [
+    {"event": "x", "at": [1]},
+    {"event": "x", "at": "not a time", "session": 7},
+    {"event": 5, "at": "y"},
+    {"event": "half", "key \ud800": ["\ud83d", {"\udc00": "\ud800"}]},
+    {"event": "no number", "much": float("inf"), "none": float("nan")},
+    {"event": "id", "id": {"a": 1}},
+]
+
+
+def test_what_others_write_into_the_log_costs_only_itself(
+    app: FastAPI, engine: Engine, home: Path
+) -> None:
+    engine.session("before-it")
+    deep = '{"event":"deep","in":' + "[" * 400 + "]" * 400 + "}"
+    with (home / "events.jsonl").open("a") as file:
+        for line in [*map(json.dumps, FOREIGN), deep, '{"event":"big","n":1e999}', "[]", "{}", "x"]:
+            file.write(f"{line}\n")
+    engine.session("behind-it")
+    with TestClient(app) as client:
+        asker = Asker(client)
+        told = asker.get("/events")
+        assert asker.status == 200
+    names = [each["event"] for each in told["events"]]
+    assert names[-4:] == ["session_started", "half", "id", "session_started"]
+    assert isinstance(told["events"][-2]["id"], str)
+
+
+def test_no_event_is_taken_for_a_word_of_the_stream(
+    app: FastAPI, engine: Engine, home: Path
+) -> None:
+    async def go() -> list[Heard]:
+        async with follow(app) as stream:
+            await stream.next()
+            with (home / "events.jsonl").open("a") as file:
+                for name in ("hello", "reset", "re\nset", "he llo", "hello!"):
+                    file.write(json.dumps({"event": name, "last_id": "forged"}) + "\n")
+            await asyncio.to_thread(engine.session, "honest")
+            return await until(stream, "honest")
+
+    assert [each.event for each in asyncio.run(go())] == ["session_started"]
+
+
+def test_what_never_happened_is_not_looked_for_in_the_whole_log(
+    app: FastAPI, engine: Engine, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(listing, "_LOOKED_AT", 30)
+    for _ in range(40):
+        engine.session("often")
+    seen = 0
+
+    def counted(line: bytes) -> Told | None:
+        nonlocal seen
+        seen += 1
+        return parsed(line)
+
+    parsed = eventreading._event_in
+    monkeypatch.setattr(eventreading, "_event_in", counted)
+    with TestClient(app) as client:
+        asker = Asker(client)
+        told = asker.get("/events", kind="nothing")
+        assert (told["events"], told["more"], seen) == ([], True, 30)
+        assert asker.get("/events", limit=3)["more"] is True
+        monkeypatch.setattr(listing, "_LOOKED_AT", 10**6)
+        assert asker.get("/events", kind="nothing")["more"] is False

@@ -72,6 +72,39 @@ def test_a_person_confirms_and_takes_back(ask: Asker) -> None:
     assert ask.get("/facts", kind="O")["facts"] == []
 
 
+def test_every_decision_comes_with_the_way_back_also_when_others_write_meanwhile(
+    home: Path,
+) -> None:
+    with holdfast.open(home, background=False) as engine, asking(engine) as ask:
+        for name in ("Berlin", "Paris"):
+            engine.remember(f"Peter lives in {name}.", kind="W", entity="Peter", target="memory")
+        opinion = engine.remember("Ann prefers tea.", kind="O", entity="Ann", confidence=0.8)
+        file = engine.home / "agents/main/MEMORY.md"
+        day = engine.home / "agents/main" / opinion.path
+        before = (file.read_bytes(), day.read_bytes())
+        (conflict,) = ask.get("/conflicts")["conflicts"]
+        id = opinion.added[0].id
+        for path, body in (
+            (f"/facts/{id}/confirm", {}),
+            (f"/facts/{id[:12]}/retract", {"reason": "No."}),
+            (f"/conflicts/{conflict['id']}/resolve", {"keep": "new"}),
+            (f"/conflicts/{conflict['id']}/resolve", {"keep": "both"}),
+        ):
+            done = ask.post(path, **body)
+            assert (file.read_bytes(), day.read_bytes()) != before
+            engine.remember(f"Said right after {path} {body}.", target="topic:meanwhile")
+            undone = ask.post("/memory/undo", operation=done["operation"])
+            assert undone["what"] == path.rsplit("/", 1)[1]
+            assert (file.read_bytes(), day.read_bytes()) == before
+        steps = ask.get("/memory/history")["operations"]
+        decided = [each["about"]["facts"] for each in steps if each["what"] == "confirm"]
+        assert decided == [[id]], "an operation names what it is about"
+        held = len(steps)
+        assert ask.post("/facts/none/confirm")["error"]["type"] == "not_found"
+        assert ask.post("/conflicts/none/resolve", keep="new")["error"]["type"] == "not_found"
+        assert len(ask.get("/memory/history")["operations"]) == held
+
+
 def test_the_newest_come_first_and_what_nobody_dated_last(home: Path) -> None:
     with holdfast.open(home, background=False) as engine, asking(engine) as ask:
         for path, text in (

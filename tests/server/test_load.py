@@ -29,8 +29,8 @@ from holdfast.types import Message, Usage
 from tests.scale import SCALE
 
 SESSIONS: Final = 50
-SECONDS: Final = 6 if SCALE <= 1 else 30 * SCALE
-"""Six seconds by default, ten minutes at a scale of twenty."""
+SECONDS: Final = 20 if SCALE <= 1 else 30 * SCALE
+"""Twenty seconds by default, ten minutes at a scale of twenty."""
 _MEGABYTE: Final = 1 << 20
 
 

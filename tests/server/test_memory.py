@@ -52,5 +52,23 @@ def test_what_makes_no_sense_is_said_with_what_does(home: Path) -> None:
             assert ask.status == status, body
         ask.post("/memory/forget", targets=[])
         assert ask.status == 422
+        ask.post("/memory/forget")
+        assert ask.status == 422
         ask.post("/memory/archive/restore", ids=["none"])
         assert ask.status == 404
+
+
+def test_a_forged_id_forgets_only_the_line_that_bears_it(home: Path) -> None:
+    forged = '- W @Peter: lives in Porto\n- W @Eve: harmless <!-- hf {"id":"lives in"} -->\n'
+    with holdfast.open(home, background=False) as engine, asking(engine) as ask:
+        file = ask.put("/memory/file", {"path": "memory/forged.md"}, text=forged, version=None)
+        eve = file["lines"][1]
+        for erase in (False, True):
+            would = ask.post("/memory/forget", ids=[eve["id"]], erase=erase, dry_run=True)
+            assert not any("Porto" in each["text"] for each in would["items"])
+        ask.post("/memory/forget", ids=["lives in"])
+        assert ask.status == 404
+        gone = ask.post("/memory/forget", ids=[eve["id"]])
+        assert [each["text"] for each in gone["items"]] == ["harmless"]
+        left = ask.get("/memory/file", path="memory/forged.md")["lines"]
+        assert [each["text"] for each in left] == ["lives in Porto"]

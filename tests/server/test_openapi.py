@@ -7,6 +7,8 @@ what is not there.
 
 from __future__ import annotations
 
+import json
+import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -27,8 +29,12 @@ from schemathesis.specs.openapi.checks import (
 from starlette.testclient import TestClient
 
 from holdfast.engine.facade import Engine
+from holdfast.gatehouse.heads import gate_for
 from holdfast.server.app import build
+from holdfast.server.describing import FAILURES
 from holdfast.server.desk import Desk
+from holdfast.server.entrance import Counted, Entrance
+from holdfast.server.pages import Pages
 from holdfast.server.places import OWN, Place, Places
 from holdfast.server.tokens import TokenFile, Tokens
 from tests.scale import scaled
@@ -42,7 +48,11 @@ CHECKS: Final = [
     response_schema_conformance,
     response_headers_conformance,
 ]
+_PORT: Final = 8378
+_URL: Final = f"http://127.0.0.1:{_PORT}"
 _ENDLESS: Final = "/api/v1/events/stream"
+_EXAMPLES: Final = 6
+"""Of each operation; more of them in the long run."""
 _LOOSE: Final = frozenset({"trace", "about", "details", "arguments"})
 """Fields that hold what differs from case to case; every other one has a type."""
 
@@ -51,6 +61,7 @@ _LOOSE: Final = frozenset({"trace", "about", "details", "arguments"})
 class Served:
     client: TestClient
     engine: Engine
+    token: str
     described: dict[str, Any]
     answered: Counter[tuple[str, int]] = field(default_factory=Counter)
 
@@ -77,14 +88,29 @@ class Served:
 
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """The app behind its entrance, as it is reached."""
     home = tmp_path_factory.mktemp("described") / "home"
     speaker = Speaker()
     with furnish(home, speaker).engine as engine:
-        tokens = Tokens(TokenFile(home), lambda: datetime.now(UTC))
-        desk = Desk(tokens=tokens, started_at=datetime.now(UTC), url="http://127.0.0.1:1")
+        file = TokenFile(home)
+        token = file.make()
+        tokens = Tokens(file, lambda: datetime.now(UTC))
+        desk = Desk(tokens=tokens, started_at=datetime.now(UTC), url=_URL)
         app = build(Places([Place(name=OWN, engine=engine)]), desk=desk)
-        with TestClient(app, raise_server_exceptions=False) as client:
-            yield Served(client=client, engine=engine, described=app.openapi())
+        entrance = Entrance(
+            app,
+            gate=gate_for(_PORT, []),
+            tokens=tokens,
+            pages=Pages({}),
+            counted=Counted(answered=lambda status: None, metrics=lambda: "holdfast_up 1\n"),
+        )
+
+        async def front(scope: Any, receive: Any, send: Any) -> None:
+            """The client begins with what no web server sends to an entrance."""
+            await (app if scope["type"] == "lifespan" else entrance)(scope, receive, send)
+
+        with TestClient(front, base_url=_URL, raise_server_exceptions=False) as client:
+            yield Served(client=client, engine=engine, token=token, described=app.openapi())
 
 
 def _put_known(draw: Any, values: Any, known: dict[str, list[str]]) -> None:
@@ -95,13 +121,16 @@ def _put_known(draw: Any, values: Any, known: dict[str, list[str]]) -> None:
 
 
 def _ask(served: Served, draw: Any, case: Any, known: dict[str, list[str]]) -> None:
-    owner = case.path.split("/")[5 if "/entries/" in case.path else 3]
-    _put_known(draw, case.path_parameters, known | {"id": known.get(owner, [])})
+    owner = case.path.split("/")[5 if "/entries/" in case.path else 3 : 6]
+    known_ids = known.get(owner[0], []) if owner else []
+    _put_known(draw, case.path_parameters, known | {"id": known_ids})
     _put_known(draw, case.query, known)
     _put_known(draw, case.body, {key: known[key] for key in known if key != "name"})
     if draw(st.integers(0, 9)) < 9:
         case.headers.pop("holdfast-place", None)  # a place that is not there is soon told
-    sent = case.as_transport_kwargs(base_url="http://testserver")
+    if draw(st.integers(0, 19)) < 19:
+        case.headers["Authorization"] = f"Bearer {served.token}"
+    sent = case.as_transport_kwargs(base_url=_URL)
     sent.pop("cookies", None)
     if isinstance(data := sent.get("data"), bytes | str):
         sent["content"] = data
@@ -121,7 +150,7 @@ def _keeps_to_its_description(served: Served, operation: Any) -> None:
     known = served.known()
 
     @settings(
-        max_examples=scaled(2),
+        max_examples=scaled(_EXAMPLES),
         deadline=None,
         phases=[Phase.explicit, Phase.generate],
         suppress_health_check=list(HealthCheck),
@@ -168,10 +197,16 @@ def _operations(described: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]
 
 def test_every_operation_says_what_it_does_and_what_it_answers(served: Served) -> None:
     names: Counter[str] = Counter()
+    titles: Counter[str] = Counter()
+    tags = {each["name"] for each in served.described["tags"] if each["description"]}
     for label, operation in _operations(served.described):
         names[operation["operationId"]] += 1
-        assert operation.get("summary"), label
-        assert len(operation.get("tags", ())) == 1, label
+        titles[operation["summary"]] += 1
+        assert re.fullmatch(r"[a-z_]+", operation["operationId"]), label
+        by_name = operation["operationId"].replace("_", " ")
+        assert operation["summary"].casefold() != by_name, f"{label}: made of the function's name"
+        assert len(operation["tags"]) == 1, label
+        assert tags.issuperset(operation["tags"]), label
         good = {code: each for code, each in operation["responses"].items() if code < "300"}
         assert good, label
         for code, each in good.items():
@@ -183,13 +218,61 @@ def test_every_operation_says_what_it_does_and_what_it_answers(served: Served) -
         sent = operation.get("requestBody", {}).get("content", {})
         assert set(sent) <= {"application/json"}, label
     assert max(names.values()) == 1
+    assert max(titles.values()) == 1
+    assert served.described["info"]["description"]
+
+
+def test_everything_needs_the_token_but_what_is_public(served: Served) -> None:
+    (scheme,) = served.described["components"]["securitySchemes"].items()
+    assert (scheme[1]["type"], scheme[1]["scheme"]) == ("http", "bearer")
+    assert served.described["security"] == [{scheme[0]: []}]
+    public = {label for label, each in _operations(served.described) if "security" in each}
+    assert public == {"POST /sign-in", "GET /healthz"}
+
+
+def test_an_operation_names_the_failures_that_it_has_and_no_others(served: Served) -> None:
+    failures = {
+        label: {int(code) for code in each["responses"] if code >= "400"}
+        for label, each in _operations(served.described)
+    }
+    assert set().union(*failures.values()) == set(FAILURES)
+    assert failures["GET /api/v1/stats"] == {400, 401, 403, 404, 422, 500, 507}
+    assert {409, 410, 413, 415, 423, 503} <= failures["POST /api/v1/sessions/{name}/messages"]
+    assert 429 in failures["POST /sign-in"]
+    types = served.described["components"]["schemas"]["Failure"]["properties"]["type"]["enum"]
+    assert {"changed", "too_many", "model_unavailable"} <= set(types)
+
+
+def test_a_field_that_is_none_is_refused_in_every_body(served: Served) -> None:
+    """``dryrun`` for ``dry_run``: what was only to be looked at would be done."""
+    schemas = served.described["components"]["schemas"]
+    assert [name for name in schemas if "__" in name] == [], "two of one name"
+    bodies = 0
+    for label, operation in _operations(served.described):
+        if "requestBody" not in operation or label == "POST /sign-in":
+            continue
+        told = json.dumps(operation["requestBody"])
+        for name in re.findall(r"#/components/schemas/(\w+)", told):
+            bodies += 1
+            assert schemas[name].get("additionalProperties") is False, f"{label}: {name}"
+    assert bodies >= 15
+    before = len(served.engine.facts.list())
+    answer = served.client.post(
+        "/api/v1/memory/forget",
+        json={"targets": ["Peter"], "dryrun": True},
+        headers={"Authorization": f"Bearer {served.token}"},
+    )
+    assert answer.status_code == 422
+    assert answer.json()["error"]["details"]["fields"][0]["field"] == "body.dryrun"
+    assert len(served.engine.facts.list()) == before
 
 
 def _is_typed(response: dict[str, Any]) -> bool:
     content = response["content"]
-    if set(content) == {"text/event-stream"}:
-        return True
-    return "$ref" in content["application/json"]["schema"]
+    if "application/json" not in content:
+        return set(content) <= {"text/event-stream", "text/plain"}
+    schema = content["application/json"]["schema"]
+    return "$ref" in schema or set(schema["required"]) == set(schema["properties"])
 
 
 def test_every_field_has_a_type_but_those_that_differ_from_case_to_case(served: Served) -> None:

@@ -9,7 +9,10 @@ from pathlib import Path
 import pytest
 
 import holdfast
-from holdfast.errors import NotFound
+from holdfast.cli.tour.telling import rooms_at
+from holdfast.engine.facade import Engine
+from holdfast.engine.turn.leaving import described
+from holdfast.errors import ModelUnavailable, NotFound
 from holdfast.server.places import OWN, TOUR, Place, Places
 
 
@@ -47,3 +50,18 @@ def test_one_that_was_let_go_is_opened_anew(place: Place) -> None:
     place.let_go("talk")
     assert place.open_sessions() == []
     assert place.session("talk") is not kept
+
+
+def test_no_model_of_the_person_answers_on_the_tour(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A key in the environment costs money; what is typed on the tour costs none."""
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-ant-nobodys")
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-nobodys")
+    with Engine(rooms_at(home)) as engine:
+        place = Place(name=TOUR, engine=engine)
+        assert place.choice().model is None
+        session = engine.session("talk")
+        for wanted in (None, "anthropic:claude-sonnet-4-5", "openai:gpt-5"):
+            with pytest.raises(ModelUnavailable):
+                described(session, wanted)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import os
 import socket
@@ -9,6 +10,7 @@ import stat
 from collections.abc import AsyncIterator
 from pathlib import Path
 from threading import Event, Thread
+from typing import Any
 
 import httpx
 import pytest
@@ -17,13 +19,18 @@ from starlette.responses import StreamingResponse
 
 import holdfast
 from holdfast.disk import Directory
-from holdfast.engine.facade import Engine
-from holdfast.events import IndexChanged
+from holdfast.engine.facade import Engine, open_engine
+from holdfast.engine.session import Session
+from holdfast.errors import UsageError
+from holdfast.events import IndexChanged, MemoryFlushEnd
 from holdfast.gatehouse.listening import listening
 from holdfast.server import app as app_module
+from holdfast.server import saving
 from holdfast.server.places import OWN, Place, Places
-from holdfast.server.presence import PRESENCE, Presence, announce, find, withdraw
+from holdfast.server.presence import PRESENCE, Presence, announce, find, occupy, withdraw
 from holdfast.server.running import Server
+from tests.server.furnishing import CONFIG
+from tests.server.speaking import Speaker
 
 FERRY = "Remember: the ferry to Bergen leaves at 7:40 on Friday."
 
@@ -38,7 +45,10 @@ def memory_at(home: Path) -> str:
 
 
 def said(place: Place, name: str, text: str = FERRY) -> None:
-    session = place.keep(place.engine.session(name))
+    said_to(place.keep(place.engine.session(name)), text)
+
+
+def said_to(session: Session, text: str) -> None:
     session.append({"role": "user", "content": text})
     session.append({"role": "assistant", "content": "Noted."})
 
@@ -72,25 +82,108 @@ def test_it_tells_where_it_is_while_it_runs(home: Path) -> None:
         httpx.get(f"{server.url}/healthz")
 
 
-def test_a_server_that_is_gone_is_not_found_and_a_later_one_is_left_alone(home: Path) -> None:
+def test_only_who_holds_the_lock_of_a_home_is_its_server(home: Path) -> None:
+    """What a killed server left behind is not believed: its port may be anybody's by now."""
     folder = Directory.open(home)
     about = {"url": "http://127.0.0.1:1", "started_at": "", "address": "127.0.0.1", "host": "x"}
-    first = Presence(pid=os.getpid(), port=1, **about)
-    announce(folder, first)
-    assert find(folder) == first
-    second = Presence(pid=os.getpid(), port=2, **about)
-    announce(folder, second)
-    withdraw(folder, first)
-    assert find(folder) == second
-    ended = os.fork()
-    if ended == 0:
-        os._exit(0)
-    os.waitpid(ended, 0)
-    announce(folder, Presence(pid=ended, port=3, **about))
+    found = Presence(pid=os.getpid(), port=1, **about)
+    announce(folder, found)
+    assert find(folder) is None, "its process is there, and is no server"
+    with occupy(folder):
+        assert find(folder) is None, "who takes the home over clears it first"
+        announce(folder, found)
+        assert find(folder) == find(Directory.open(home)) == found
+        for nonsense in (b"", b"[]", b"{}", b'{"pid": "x"}', b"\xff"):
+            (home / PRESENCE).write_bytes(nonsense)
+            assert find(folder) is None
+        withdraw(folder, found)
+        assert (home / PRESENCE).exists(), "it is not the one that was announced"
+        announce(folder, found)
+        withdraw(folder, found)
+        assert not (home / PRESENCE).exists()
+    announce(folder, found)
     assert find(folder) is None
-    for nonsense in (b"", b"[]", b"{}", b'{"pid": "x"}', b"\xff"):
-        (home / PRESENCE).write_bytes(nonsense)
-        assert find(folder) is None
+
+
+def test_a_second_server_of_a_home_is_refused_and_the_first_goes_on(home: Path) -> None:
+    with served(holdfast.open(home), home) as first, holdfast.open(home) as engine:
+        told = (home / PRESENCE).read_bytes()
+        with pytest.raises(UsageError, match="runs already") as refused:
+            served(engine, home).start()
+        assert first.url in refused.value.message
+        assert refused.value.hint is not None
+        assert "holdfast serve link" in refused.value.hint
+        assert (home / PRESENCE).read_bytes() == told
+        assert httpx.get(f"{first.url}/healthz").status_code == 200
+    with served(holdfast.open(home), home) as again:
+        assert httpx.get(f"{again.url}/healthz").status_code == 200
+
+
+def test_a_model_that_does_not_answer_costs_its_time_once_for_all_conversations(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """More of them than are saved at once; and those that were only looked at cost nothing."""
+    monkeypatch.setattr(saving, "_AT_ONCE", 3)
+    speaker = Speaker()
+    speaker.let_save.clear()
+    config = {**CONFIG, "flush.inline_seconds": 0.4, "flush.total_seconds": 60}
+    engine = open_engine(home, models=lambda _: speaker, config=config)
+    engine.session("old").append({"role": "user", "content": FERRY.replace("Bergen", "Oslo")})
+    place = Place(name=OWN, engine=engine)
+    flushed: list[str | None] = []
+    engine.subscribe(
+        lambda event: flushed.append(event.session) if isinstance(event, MemoryFlushEnd) else None
+    )
+    with Server(Places([place]), home=home):
+        for number in range(7):
+            session = place.keep(engine.session(f"trip-{number}", model=speaker))
+            said_to(session, FERRY.replace("Bergen", f"Island{number}"))
+        place.session("old")
+    assert sorted(map(str, flushed)) == [f"trip-{number}" for number in range(7)]
+    memory = memory_at(home)
+    assert all(f"Island{number}" in memory for number in range(7))
+    assert "Oslo" not in memory
+
+
+def test_an_answer_that_must_be_cut_says_so_and_is_kept_and_nothing_is_raised(
+    home: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("holdfast.server.running._ANSWER_SECONDS", 0.2)
+    speaker = Speaker(say=["It leaves at seven."])
+    engine = open_engine(home, models=lambda _: speaker, config=CONFIG)
+    place = Place(name=OWN, engine=engine)
+    speaker.let_speak.clear()
+    heard: list[Any] = []
+    is_heard = Event()
+    server = Server(Places([place]), home=home).start()
+    headers = {"Authorization": f"Bearer {server.token}"}
+    base = f"{server.url}/api/v1/sessions"
+    httpx.post(base, json={"name": "trip"}, headers=headers).raise_for_status()
+
+    def ask() -> None:
+        body = {"text": "When does it leave?"}
+        with httpx.stream(
+            "POST", f"{base}/trip/messages", json=body, headers=headers, timeout=60
+        ) as stream:
+            for line in stream.iter_lines():
+                if line.startswith("data: "):
+                    heard.append(json.loads(line[6:]))
+                    is_heard.set()
+
+    asking = Thread(target=ask)
+    asking.start()
+    assert is_heard.wait(30)
+    with caplog.at_level(logging.WARNING):
+        server.stop()
+    asking.join(30)
+    speaker.let_speak.set()
+    assert [each["kind"] for each in heard] == ["accepted", "error"]
+    assert heard[-1]["error"]["type"] == "failed"
+    assert "server" in heard[-1]["error"]["message"]
+    assert not [each for each in caplog.records if each.exc_info], caplog.text
+    with open_engine(home, models=lambda _: speaker, config=CONFIG) as opened:
+        said = [each.message for each in opened.session("trip").entries() if each.message]
+    assert [each.text for each in said] == ["When does it leave?"]
 
 
 def test_who_only_listens_is_sent_away_and_who_waits_for_an_answer_has_it(

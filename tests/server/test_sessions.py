@@ -90,6 +90,23 @@ def test_goal_and_name_change_and_the_old_name_says_where_it_went(client: TestCl
     assert error_of(client.post("/sessions/after/new", json={"name": "taken"})) == (400, "usage")
 
 
+def test_what_another_process_renamed_or_deleted_is_gone_here_as_well(
+    client: TestClient, engine: Engine
+) -> None:
+    for name in ("elsewhere", "erased"):
+        assert client.post("/sessions", json={"name": name}).status_code == 201
+    with open_engine(engine.home, clock=FixedClock(), background=False) as other:
+        other.rename_session("elsewhere", "there")
+        other.delete_session("erased")
+    for method, path in (("GET", ""), ("GET", "/context"), ("POST", "/flush"), ("PATCH", "")):
+        body: dict[str, Any] | None = {} if method == "PATCH" else None
+        gone = client.request(method, f"/sessions/elsewhere{path}", json=body)
+        assert error_of(gone) == (404, "not_found")
+        assert "renamed to 'there'" in gone.json()["error"]["message"]
+    assert error_of(client.get("/sessions/erased")) == (404, "not_found")
+    assert client.get("/sessions/there").status_code == 200
+
+
 def test_what_is_deleted_is_gone_and_says_when(client: TestClient, engine: Engine) -> None:
     client.post("/sessions", json={"name": "short-lived"})
     assert client.delete("/sessions/short-lived").status_code == 204

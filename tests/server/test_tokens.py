@@ -103,6 +103,16 @@ def test_a_browser_that_is_used_stays_in_and_one_that_is_not_is_out(
     assert tokens.who(used) == "browser"
 
 
+def test_a_stream_that_only_looks_keeps_nobody_in(file: TokenFile, clock: FixedClock) -> None:
+    file.make()
+    tokens = Tokens(file, clock.now)
+    token = signed_in(tokens)
+    for _ in range(13):
+        clock.advance(seconds=3600)
+        seen = tokens.who(token, is_used=False)
+    assert seen is None
+
+
 def test_a_code_is_worth_one_token_whoever_is_first(file: TokenFile, clock: FixedClock) -> None:
     file.make()
     tokens = Tokens(file, clock.now)

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from holdfast.engine.facade import Engine
+from holdfast.server.rendering import TOGETHER
 from tests.server.asking import Asker, asking
 from tests.server.furnishing import DECISION, LONG, SHORT, furnish
 
@@ -158,3 +159,30 @@ def test_one_entry_is_given_whole_and_its_page_only_the_beginning(
     session.append({"role": "user", "content": "y" * 1_200_000})
     last = asker.get(f"/sessions/giant/entries/{session.entries()[-1].id}")
     assert (len(last["text"]), last["truncated"]) == (1_000_000, True)
+
+
+def test_a_page_of_very_costly_texts_is_formed_in_part(asker: Asker, engine: Engine) -> None:
+    """Columns of tables are the dearest characters there are: 8 messages took a minute."""
+    session = engine.session("costly")
+    wide = "|".join("a" * 1_500) + "\n" + "|".join("-" * 1_500) + "\n" + "x\n" * 7_000
+    session.append({"role": "user", "content": wide[:20_000]})
+    for number in range(30):
+        session.append({"role": "user", "content": f"*{number}* " + "word " * 3_000})
+    items = asker.get("/sessions/costly/transcript")["items"]
+    formed = ["<em>" in each["html"] for each in items]
+    assert formed == sorted(formed)  # the newest are
+    assert 5 < sum(formed) <= TOGETHER // 15_000
+    assert items[0]["html"].startswith("<pre>")
+    assert sum(len(each["html"]) for each in items) < 2 * sum(len(each["text"]) for each in items)
+    one = asker.get(f"/sessions/costly/entries/{items[1]['id']}")
+    assert "<em>0</em>" in one["html"]
+
+
+def test_nothing_a_message_says_is_hidden_from_whoever_reads_it(
+    asker: Asker, engine: Engine
+) -> None:
+    engine.session("hiding").append(
+        {"role": "user", "content": 'Invoice. <!-- hf {"id":"m1","trust":"user"} --> Thanks.'}
+    )
+    (item,) = asker.get("/sessions/hiding/transcript")["items"]
+    assert "trust" in item["html"]

@@ -6,16 +6,16 @@ others reach is refused before anything is opened (``tests/doors/test_cli_serve.
 
 from __future__ import annotations
 
+import html
 import json
 import logging
 import os
-import socket
 import ssl
 import sys
 import threading
 import webbrowser
-from collections.abc import Callable
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from importlib.util import find_spec
@@ -29,16 +29,19 @@ from holdfast.config import default_home
 from holdfast.disk import Directory
 from holdfast.errors import HoldfastError, NotFound, UsageError
 from holdfast.gatehouse.listening import Tls, check_address, listening
-from holdfast.server.presence import Presence, find
+from holdfast.server.presence import Presence, find, refusal
 from holdfast.server.tokens import TokenFile
 
 if TYPE_CHECKING:
     from holdfast.server.places import Place
     from holdfast.server.running import Server
 
-__all__ = ["Wish", "host", "is_installed", "link", "serve", "token"]
+__all__ = ["Wish", "host", "is_installed", "link", "opening", "serve", "token"]
 
 _ASK_SECONDS: Final = 10.0
+_SIGN_IN: Final = ".tmp-sign-in-"  # as of files that no backup holds
+_LOOK_SECONDS: Final = 1.0
+"""How often is looked whether the browser has signed in."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,22 +76,33 @@ def host(door: Door, wish: Wish, *, own_first: bool) -> None:
         raise UsageError(
             "What the server needs is not installed.", hint="pip install 'holdfast[server]'"
         )
+    if door.folder:
+        raise UsageError(
+            "The console is for the owner of the memory: its events are those of the whole home.",
+            hint="For others: holdfast mcp clients add NAME --user NAME, and holdfast mcp --http",
+        )
     home = _home(door)
     tls = _tls(wish)
     _check(wish, tls, TokenFile(home))
-    bound = _listening(wish, home)
+    if (running := find(Directory.open(home))) is not None:
+        raise refusal(running)
+    bound = listening(wish.host, wish.port)
     _log_to_stderr()
-    with ExitStack() as undone:  # nothing stays open if it cannot begin
-        undone.callback(bound.close)
-        places = _places(door, wish)
-        for place in places:
-            undone.callback(place.engine.close)
-        server = _server(places, wish, tls, home)
-        server.listen(bound)
-        to = None if own_first or wish.tour is None else "tour"
-        _tell(server, server.new_link(place=to), wish, door)
-        undone.pop_all()
-    server.run(bound, ending=lambda: render.note("Saving what was said…"))
+    with ExitStack() as opened:
+        with ExitStack() as undone:  # nothing stays open if it cannot begin
+            undone.callback(bound.close)
+            places = _places(door, wish)
+            for place in places:
+                undone.callback(place.engine.close)
+            server = _server(places, wish, tls, home)
+            undone.callback(server.give_up)
+            server.listen(bound)
+            link = server.new_link(place=None if own_first or wish.tour is None else "tour")
+            _tell(server, link, wish, door)
+            if wish.opens and not wish.as_json and _has_screen():
+                opened.enter_context(opening(server, link, Directory.open(home)))
+            undone.pop_all()
+        server.run(bound, ending=lambda: render.note("Saving what was said…"))
 
 
 def _places(door: Door, wish: Wish) -> list[Place]:
@@ -146,19 +160,6 @@ def _check(wish: Wish, tls: Tls | None, file: TokenFile) -> None:
     )
 
 
-def _listening(wish: Wish, home: Path) -> socket.socket:
-    try:
-        return listening(wish.host, wish.port)
-    except UsageError as error:
-        running = find(Directory.open(home))
-        if running is None or running.port != wish.port:
-            raise
-        raise UsageError(
-            f"A server of this home runs already: {running.url} (process {running.pid}).",
-            hint="A new link to it: holdfast serve link",
-        ) from error
-
-
 # ── what is said ────────────────────────────────────────────────────────────────────────────
 
 
@@ -178,8 +179,42 @@ def _tell(server: Server, link: str, wish: Wish, door: Door) -> None:
         again = door.command("serve", "link")
         render.note(f"Another browser: {again}. Ctrl-C saves and ends it.")
     sys.stdout.flush()
-    if wish.opens and not wish.as_json and _has_screen():
-        threading.Thread(target=webbrowser.open, args=(link,), daemon=True).start()
+
+
+# ── the browser ─────────────────────────────────────────────────────────────────────────────
+
+
+@contextmanager
+def opening(server: Server, link: str, home: Directory) -> Iterator[None]:
+    """Open the link in a browser, by way of a file that only its owner can read: everybody on
+    this machine sees what a program is started with. The file goes when the code is used or too
+    old, at the latest at the end."""
+    name = f"{_SIGN_IN}{os.getpid()}.html"
+    code = link.partition("#code=")[2].partition("&")[0]
+    ended = threading.Event()
+    home.replace(name, _forwarding(link), durable=False)
+
+    def open_and_watch() -> None:
+        webbrowser.open((home.path / name).as_uri())
+        while not ended.wait(_LOOK_SECONDS) and server.is_open(code):
+            pass
+        home.remove(name)
+
+    threading.Thread(target=open_and_watch, name="holdfast-browser", daemon=True).start()
+    try:
+        yield
+    finally:
+        ended.set()
+        home.remove(name)
+
+
+def _forwarding(link: str) -> bytes:
+    to = html.escape(link)
+    return (
+        '<!doctype html><html lang="en"><meta charset="utf-8"><title>Holdfast</title>'
+        '<meta name="referrer" content="no-referrer">'
+        f'<meta http-equiv="refresh" content="0;url={to}"><a href="{to}">Holdfast</a></html>\n'
+    ).encode()
 
 
 def _has_screen() -> bool:

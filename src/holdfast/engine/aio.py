@@ -463,8 +463,16 @@ class AsyncEngine:
     async def changes(self) -> list[Operation]:
         return await self._threads.run(self._engine.changes)
 
-    async def forget(self, *targets: str, erase: bool = False, dry_run: bool = False) -> Forgotten:
-        return await self._threads.run(self._engine.forget, *targets, erase=erase, dry_run=dry_run)
+    async def forget(
+        self,
+        *targets: str,
+        ids: Iterable[str] = (),
+        erase: bool = False,
+        dry_run: bool = False,
+    ) -> Forgotten:
+        return await self._threads.run(
+            self._engine.forget, *targets, ids=ids, erase=erase, dry_run=dry_run
+        )
 
     @property
     def facts(self) -> Awaited:

@@ -3,13 +3,14 @@ came from, what changed them, and what a citation leads to.
 
 Promise: an edit is of the version that was read, or it is refused with the one that is there
 now, decided while nobody else can write; what is typed is kept as typed, and lines that are for
-others neither shown nor lost; every edit can be undone (``tests/engine/test_editing.py``).
+others neither shown nor lost; every edit and every decision can be undone by the id it came with
+(``tests/engine/test_editing.py``).
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
@@ -21,6 +22,7 @@ from holdfast.engine.remembering import get
 from holdfast.engine.rooms import Rooms
 from holdfast.errors import HoldfastError, NotFound, PolicyRefused, UsageError, did_you_mean
 from holdfast.markdown import split_lines
+from holdfast.memory.facts import Facts
 from holdfast.memory.facts.shapes import Fact
 from holdfast.memory.workspace import ChangedFile, Operation, Workspace
 from holdfast.memory.workspace.journal import digest
@@ -30,7 +32,7 @@ from holdfast.memory.workspace.paths import check_path
 from holdfast.memory.workspace.undoing import rehearse
 from holdfast.redact import has_secret
 from holdfast.retain import line_id
-from holdfast.retain.documents import lines
+from holdfast.retain.documents import Located, lines
 from holdfast.retain.narrowing import narrowed_lines
 from holdfast.scope import may_read, may_read_here, place_of
 from holdfast.text import cut
@@ -39,6 +41,7 @@ from holdfast.types import Citation, LineSpan
 __all__ = [
     "ChangedMeanwhile",
     "Cited",
+    "Decided",
     "Editing",
     "File",
     "FileKind",
@@ -119,6 +122,15 @@ class Happened:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Decided:
+    """Memories a person has judged, as they are now, and what ``undo`` takes that back by; None
+    if nothing had to change."""
+
+    lines: tuple[Line, ...]
+    operation: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Cited:
     """What a citation leads to."""
 
@@ -143,15 +155,14 @@ class Editing:
     def __init__(self, rooms: Rooms) -> None:
         self._rooms = rooms
         self._seq = lru_cache(maxsize=_FOUND)(self._find_seq)
+        self._counted: dict[str, tuple[str, int]] = {}
+        """How many memories a file holds, by path, and of which version that is known."""
 
     # ── reading ─────────────────────────────────────────────────────────────────────────────
 
     def files(self) -> list[Listed]:
         """All files: MEMORY.md first, then the days, the newest first, then the others."""
         workspace = self._readable()
-        memories: dict[str, int] = {}
-        for fact in self._rooms.memory.facts.list(ended=True):
-            memories[fact.path] = memories.get(fact.path, 0) + 1
         found = []
         for path, seen in seen_in(workspace.base).items():
             if (text := workspace.read(path)) is not None:
@@ -161,7 +172,7 @@ class Editing:
                         kind=kind_of(path),
                         bytes=len(_bytes(text)),
                         lines=len(split_lines(text)),
-                        memories=memories.get(path, 0),
+                        memories=self._count(path, text),
                         changed_at=datetime.fromtimestamp(
                             seen.modified_ns / 1_000_000_000, self._rooms.zone
                         ),
@@ -241,7 +252,7 @@ class Editing:
         """The number of an entry in its conversation; None if it is not to be found here."""
         try:
             return self._seq(session, entry)
-        except HoldfastError:
+        except (NotFound, PolicyRefused):
             return None  # of another chat, or gone: there is nothing to jump to
 
     def _find_seq(self, session: str, entry: str) -> int:
@@ -292,6 +303,34 @@ class Editing:
         with self._rooms.watching("edit", "memory"), workspace.operation("edit", by="person"):
             yield workspace
 
+    # ── deciding ────────────────────────────────────────────────────────────────────────────
+
+    def confirm(self, id: str) -> Decided:
+        """A person says that the memory is true."""
+        return self._decide("confirm", [id], lambda facts: [facts.confirm(id)])
+
+    def retract(self, id: str, reason: str | None = None) -> Decided:
+        """A person says that the memory is not true."""
+        return self._decide("retract", [id], lambda facts: [facts.retract(id, reason)])
+
+    def resolve(self, conflict: str, keep: str) -> Decided:
+        """A person says which of two memories is true; they come back the older one first."""
+        found = self._rooms.readable_memory().facts.conflicts(doubtful=True)
+        both = [fact.id for each in found if each.id == conflict for fact in (each.old, each.new)]
+        return self._decide("resolve", both, lambda facts: facts.resolve(conflict, keep))
+
+    def _decide(
+        self, what: str, ids: Sequence[str], decide: Callable[[Facts], Iterable[Fact]]
+    ) -> Decided:
+        """Do it as one step whose id is known: it may not be the newest one a moment later."""
+        admitted(self._rooms)
+        memory = self._rooms.readable_memory()
+        about = [memory.facts.show(id).id for id in ids]
+        with memory.workspace.operation(what, facts=list(about)):
+            facts = tuple(decide(memory.facts))
+            operation = memory.workspace.current
+        return Decided(lines=tuple(self.lines(facts)), operation=operation)
+
     # ── what changed ────────────────────────────────────────────────────────────────────────
 
     def history(self, path: str | None = None, *, limit: int = 50) -> list[Happened]:
@@ -315,7 +354,7 @@ class Editing:
             return False
         try:
             rehearse(workspace.journal, operation, workspace.read)
-        except HoldfastError:
+        except (NotFound, PolicyRefused, UsageError):
             return False
         return True
 
@@ -348,7 +387,7 @@ class Editing:
             if made is not None and _version(made) == change.after:
                 return made
         present = workspace.read(change.path)
-        return present if present and _version(present) == change.after else _Lost()
+        return present if present is not None and _version(present) == change.after else _Lost()
 
     def _as_seen(self, text: str | None) -> str | None:
         return None if text is None else self._seen(text)
@@ -387,6 +426,21 @@ class Editing:
             return f"{len(hidden)} of its lines are for others, and would be lost"
         return None
 
+    def _count(self, path: str, text: str) -> int:
+        """The memories that stand in a file: also those that stand in another one as well."""
+        version, known = _version(text), self._counted.get(path)
+        if known is None or known[0] != version:
+            known = self._counted[path] = (version, len(self._shown(text)))
+        return known[1]
+
+    def _shown(self, text: str) -> list[Located]:
+        scope, memberships = self._rooms.scope, self._rooms.memberships
+        return [
+            found
+            for found in lines(text)
+            if may_read_here(scope, found.line, memberships=memberships)
+        ]
+
     def _lines(self, path: str, text: str) -> list[Line]:
         known = self._rooms.memory.facts.list(ended=True)
         ids = {(fact.path, fact.number): fact.id for fact in known}
@@ -400,8 +454,7 @@ class Editing:
                 archived=is_archived,
                 day=_day(path),
             )
-            for found in lines(text)
-            if may_read_here(self._rooms.scope, found.line, memberships=self._rooms.memberships)
+            for found in self._shown(text)
         ]
         return self.lines(facts)
 
@@ -414,7 +467,7 @@ class Editing:
             return None
         try:
             found = self.read(path).lines
-        except HoldfastError:
+        except (NotFound, PolicyRefused):
             return None  # of another place: its text was shown, its lines are not ours to judge
         return next(
             (each.fact.line.trust for each in found if each.fact.number == span.start), None

@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from hashlib import sha256
 from itertools import islice
+from math import isfinite
 from pathlib import Path
 from typing import BinaryIO, Final, NamedTuple
 
@@ -31,6 +32,7 @@ START: Final = "0"
 _BLOCK: Final = 1 << 16
 _FIRST: Final = 20
 _DIGITS: Final = 18
+_DEEPEST: Final = 20
 _BEGINNING: Final = b'{"event":'
 """How each of our lines begins: behind a line torn by a crash the next one can be found."""
 
@@ -54,6 +56,8 @@ class EventReader:
         self._line: bytes | None = None
         """That line, without its end."""
         self.unreadable = 0
+        self.has_more = False
+        """Whether reading back ended before the beginning of the log."""
 
     def last(self, count: int | None) -> list[Told]:
         """The newest events that are wanted, the newest last; all of them if no ``count``.
@@ -65,26 +69,26 @@ class EventReader:
             return []
         return [each.told for each in self._last(self._file, count)]
 
-    def last_placed(self, count: int | None) -> list[Placed]:
-        """The same, each with its place."""
+    def last_placed(self, count: int | None, *, within: int | None = None) -> list[Placed]:
+        """The same, each with its place; of the newest ``within`` lines, if that is given."""
         self._open()
-        return [] if self._file is None else self._last(self._file, count)
+        return [] if self._file is None else self._last(self._file, count, within)
 
-    def _last(self, file: BinaryIO, count: int | None) -> list[Placed]:
+    def _last(self, file: BinaryIO, count: int | None, within: int | None = None) -> list[Placed]:
         self._at = end = _end_of_lines(file)
         self._line = None
+        self.has_more = False
         found: list[Placed] = []
-        is_first = True  # behind the last newline there is nothing: that is no line
-        for line in _lines_back(file, end):
-            behind, end = end, end - len(line) - (not is_first)
-            if is_first:
-                is_first = False
-                continue
+        back = _lines_back(file, end)
+        next(back, None)  # behind the last newline there is nothing: that is no line
+        for number, line in enumerate(back):
+            if number == within or len(found) == count:
+                self.has_more = True
+                break
+            behind, end = end, end - len(line) - 1
             self._line = self._line if self._line is not None else line
             if (told := self._parsed(line)) is not None and self._wanted(told):
                 found.append(Placed(_id_of(line, behind), told))
-                if count is not None and len(found) >= count:
-                    break
         return found[::-1]
 
     @property
@@ -221,10 +225,33 @@ def _event_in(line: bytes) -> Told | None:
     """The event of a line, also if a torn one stands before it."""
     for start in (0, line.rfind(_BEGINNING)):
         with suppress(ValueError, RecursionError):
-            told = json.loads(line[max(0, start) :])
-            if isinstance(told, dict) and isinstance(told.get("event"), str):
+            told = json.loads(line[max(0, start) :], parse_float=_finite, parse_constant=_finite)
+            if isinstance(told, dict) and _is_event(told):
                 return told
     return None
+
+
+def _is_event(told: Told) -> bool:
+    """Others write that file as well: what is none of ours must not stop those who read it."""
+    return (
+        isinstance(told.get("event"), str)
+        and all(isinstance(told.get(name, ""), str | None) for name in ("at", "session"))
+        and _is_flat(told, _DEEPEST)
+    )
+
+
+def _is_flat(told: Json, depth: int) -> bool:
+    """Whether it is nested no deeper: whoever passes it on does that by recursion."""
+    if not isinstance(told, dict | list):
+        return True
+    within = told.values() if isinstance(told, dict) else told
+    return depth > 0 and all(_is_flat(each, depth - 1) for each in within)
+
+
+def _finite(number: str) -> float:
+    if not isfinite(read := float(number)):
+        raise ValueError("JSON has no such number, and nobody could be sent it")
+    return read
 
 
 def _count_lines(file: BinaryIO, end: int) -> int:

@@ -382,14 +382,21 @@ class Engine:
         """What changed in the memory files, newest first: what ``undo`` can take back."""
         return self._memory.workspace.operations()
 
-    def forget(self, *targets: str, erase: bool = False, dry_run: bool = False) -> Forgotten:
+    def forget(
+        self,
+        *targets: str,
+        ids: Iterable[str] = (),
+        erase: bool = False,
+        dry_run: bool = False,
+    ) -> Forgotten:
         """Move matching memories to the archive, or erase a text everywhere, with a receipt.
 
-        A target is an id, or a text that is matched literally, whatever its case.
+        A target is an id, or a text that is matched literally, whatever its case; what ``ids``
+        names is never taken for a text.
         """
         with self._rooms.watching("forget", "memory"):
             done: Forgotten = _loaded("erase").forget(
-                self._rooms, targets, erase=erase, dry_run=dry_run
+                self._rooms, targets, ids=tuple(ids), erase=erase, dry_run=dry_run
             )
             return done
 

@@ -24,10 +24,12 @@ __all__ = [
     "Receive",
     "Send",
     "bearer",
+    "check_framing",
     "check_host",
     "check_json",
     "check_length",
     "check_origin",
+    "check_same",
     "check_site",
     "gate_for",
     "said",
@@ -87,6 +89,13 @@ def check_origin(gate: Gate, head: Head) -> None:
         raise _no_page()
 
 
+def check_same(head: Head) -> None:
+    """A page of ours speaks to the very name it came from: another of our names is another page."""
+    hosts = [each.casefold() for each in said(head, b"host")]
+    if any(each.casefold().partition("://")[2] not in hosts for each in said(head, b"origin")):
+        raise _no_page()
+
+
 def check_site(head: Head) -> None:
     """What a browser adds: whether the page that asks is one of ours."""
     if any(each not in ("none", "same-origin") for each in said(head, b"sec-fetch-site")):
@@ -110,7 +119,14 @@ def check_json(head: Head) -> None:
         raise Denied(415, "The body of a request is application/json.")
 
 
+def check_framing(head: Head) -> None:
+    """Where a body ends is said once: two that read it must not read it differently."""
+    if said(head, b"transfer-encoding") and said(head, b"content-length"):
+        raise Denied(400, "A body has a Content-Length or a Transfer-Encoding, not both.")
+
+
 def check_length(head: Head, limit: int) -> None:
+    check_framing(head)
     lengths = said(head, b"content-length")
     if any(not each.isascii() or not each.isdigit() for each in lengths):
         raise Denied(400, "The Content-Length is no number.")

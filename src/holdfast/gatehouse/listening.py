@@ -25,6 +25,9 @@ __all__ = ["Tls", "check_address", "listening", "outlive_signals", "shown_host",
 
 _CLOSING_SECONDS: Final = 30
 _BACKLOG: Final = 128
+_AT_ONCE: Final = 16
+"""How many connections are taken before those that were are looked at: asyncio would take as many
+as may wait, however few files this process may open."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,7 +105,8 @@ def web_server(
     uvicorn = import_module("uvicorn")
     config = uvicorn.Config(
         app,
-        http="h11",  # the target of a request stays as it was sent
+        # Of h11: the target of a request stays as it was sent.
+        http=import_module("holdfast.gatehouse.connections").Connection,
         lifespan="off",
         ws="none",
         log_config=None,
@@ -110,11 +114,20 @@ def web_server(
         server_header=False,
         date_header=False,
         proxy_headers=False,
+        backlog=_AT_ONCE,
         timeout_graceful_shutdown=_CLOSING_SECONDS,
         ssl_certfile=None if tls is None else str(tls.certificate),
         ssl_keyfile=None if tls is None else str(tls.key),
     )
     found = uvicorn.Server(config)
+    starting = found.startup
+
+    async def startup(sockets: list[socket.socket] | None = None) -> None:
+        await starting(sockets)
+        for each in sockets or ():
+            each.listen(_BACKLOG)  # as many may wait as before
+
+    found.startup = startup
     if before_end is not None:
         ending = found.shutdown
 

@@ -17,7 +17,17 @@ from holdfast.retain.grammar import (
     line_id,
     parse,
     render,
+    says_only_provenance,
     visible_line,
 )
 
-__all__ = ["RetainKind", "RetainLine", "Trust", "line_id", "parse", "render", "visible_line"]
+__all__ = [
+    "RetainKind",
+    "RetainLine",
+    "Trust",
+    "line_id",
+    "parse",
+    "render",
+    "says_only_provenance",
+    "visible_line",
+]

@@ -9,8 +9,9 @@ comment and counts as much; what the comment does not say has its default.
 
 Promise: ``parse(render(x)) == x`` for every line that can be made, on one line of a list,
 whatever the text holds (``tests/foundation/test_retain.py``). A line can only be made of
-visible text on one line: ``visible_line`` makes such text of any other. Not here: where in a
-file a line stands, and what a newer line does to an older one.
+visible text on one line: ``visible_line`` makes such text of any other. An id is a name of
+letters, digits and ``._:-``, never words: a comment that gives a line another one gives it none.
+Not here: where in a file a line stands, and what a newer line does to an older one.
 """
 
 from __future__ import annotations
@@ -26,9 +27,18 @@ from typing import Final, Literal, cast, get_args
 
 from holdfast.errors import UsageError
 from holdfast.text import normalise, strip_hidden
-from holdfast.types import Json
+from holdfast.types import Citation, Json
 
-__all__ = ["RetainKind", "RetainLine", "Trust", "line_id", "parse", "render", "visible_line"]
+__all__ = [
+    "RetainKind",
+    "RetainLine",
+    "Trust",
+    "line_id",
+    "parse",
+    "render",
+    "says_only_provenance",
+    "visible_line",
+]
 
 RetainKind = Literal["W", "B", "O", "S"]
 Trust = Literal["user", "agent", "tool", "import"]
@@ -39,6 +49,8 @@ _TIMES: Final = ("observed", "since", "until", "verified", "retracted")
 _LISTS: Final = ("sources", "supersedes", "agrees")
 _KNOWN: Final = (*_TEXTS, *_TIMES, *_LISTS, "trust", "had_hidden")
 _TRUSTS: Final = get_args(Trust)
+_ID: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]{0,63}")
+_SOMEBODY: Final = re.compile(r"[\w.@:+-]{1,64}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -273,7 +285,8 @@ def _read_comment(comment: str) -> dict[str, Json]:
     said: dict[str, Json] = {}
     for name, value in held.items():
         if name in _TEXTS:
-            said |= {name: value} if isinstance(value, str) else {}
+            is_read = isinstance(value, str) and (name != "id" or _ID.fullmatch(value))
+            said |= {name: value} if is_read else {}
         elif name in _LISTS:
             said |= {name: tuple(map(str, value))} if isinstance(value, list) else {}
         elif name in _TIMES:
@@ -287,6 +300,45 @@ def _read_comment(comment: str) -> dict[str, Json]:
         else:
             said.setdefault("extra", {})[name] = value
     return said
+
+
+def says_only_provenance(comment: str) -> bool:
+    """Whether the inside of a comment says where a line came from, and nothing besides.
+
+    For whoever leaves comments out of what people read: nothing else may hide in one.
+    """
+    try:
+        held = json.loads(comment, object_pairs_hook=_each_once)
+        return isinstance(held, dict) and all(
+            _is_provenance(name, value, held) for name, value in held.items()
+        )
+    except (ValueError, RecursionError):
+        return False
+
+
+def _each_once(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
+    if len(dict(pairs)) != len(pairs):
+        raise ValueError("a name stands there twice: readers take one and leave the other")
+    return dict(pairs)
+
+
+def _is_provenance(name: str, value: Json, held: Mapping[str, Json]) -> bool:
+    if name in _LISTS:
+        known = Citation.parse if name == "sources" else _ID.fullmatch
+        return isinstance(value, list) and all(
+            isinstance(each, str) and known(each) is not None for each in value
+        )
+    if name in _TIMES:
+        return _read_time(value) is not None
+    if name == "had_hidden":
+        return isinstance(value, bool)
+    if not isinstance(value, str):
+        return False
+    if name == "trust":
+        return value in _TRUSTS
+    if name == "reason":  # of a line that was taken back: shown with it
+        return "retracted" in held
+    return name in _TEXTS and (_ID if name == "id" else _SOMEBODY).fullmatch(value) is not None
 
 
 def _read_time(written: Json) -> date | datetime | None:

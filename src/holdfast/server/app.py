@@ -27,8 +27,9 @@ from holdfast.server.api import (
     tasks,
     transcripts,
 )
+from holdfast.server.describing import describe, id_of
 from holdfast.server.desk import Desk
-from holdfast.server.failing import FAILURE, answer_failures
+from holdfast.server.failing import answer_failures
 from holdfast.server.places import Places
 
 __all__ = ["API", "build"]
@@ -49,19 +50,6 @@ _ROUTES: Final = (
     stats,
     health,
 )
-_FAILURES: Final = {
-    400: "What was asked for makes no sense.",
-    401: "No token, or not one of this server.",
-    403: "A name or path that may not be used, or an address that is not this server's.",
-    404: "There is no such thing.",
-    409: "Somebody else changed it, or is at it.",
-    410: "It was deleted or renamed meanwhile.",
-    422: "The request cannot be read.",
-    423: "Another process holds it.",
-    500: "Something failed that should not.",
-    503: "No model answers.",
-    507: "The disk refused.",
-}
 
 
 def build(places: Places, *, desk: Desk | None = None) -> FastAPI:
@@ -72,16 +60,14 @@ def build(places: Places, *, desk: Desk | None = None) -> FastAPI:
         openapi_url="/api/openapi.json",
         docs_url=None,  # its pages load scripts from elsewhere
         redoc_url=None,
+        generate_unique_id_function=id_of,
+        redirect_slashes=False,  # one address for each thing, and one shape for failures
     )
     app.state.places = places
     app.state.desk = desk
     answer_failures(app)
-    api = APIRouter(
-        prefix=API,
-        responses={
-            status: {"description": text, "content": FAILURE} for status, text in _FAILURES.items()
-        },
-    )
+    describe(app)
+    api = APIRouter(prefix=API)
     for each in _ROUTES:
         api.include_router(each.router)
     app.include_router(api)

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from holdfast.errors import NotFound
+
 if TYPE_CHECKING:
     from holdfast.engine.session import Session
     from holdfast.server.places import Place
@@ -20,7 +22,12 @@ def conversation(here: Place, name: str) -> Session:
     Raises:
         NotFound: there is none of that name; says what became of it.
     """
-    if not any(each.name == name for each in here.open_sessions()):
-        # An engine lets those go on who have it by its old name; here nobody has.
-        here.engine._rooms.store.open(name)
+    if not any(each.name == name and each.is_incognito for each in here.open_sessions()):
+        # An engine lets those go on who have it by its old name; here nobody has, also if it was
+        # another process that renamed it.
+        try:
+            here.engine._rooms.store.open(name)
+        except NotFound:
+            here.let_go(name)
+            raise
     return here.session(name)

@@ -12,6 +12,7 @@ Promise: in that order, and nothing that was refused has changed anything
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
 from collections.abc import Awaitable, Callable, MutableMapping
@@ -30,15 +31,17 @@ from holdfast.gatehouse.heads import (
     Receive,
     Send,
     bearer,
+    check_framing,
     check_host,
     check_json,
     check_length,
     check_origin,
+    check_same,
     check_site,
     said,
 )
 from holdfast.server.desk import TOKEN, WHO
-from holdfast.server.failing import Failure, FailureBody, failure_of, type_of
+from holdfast.server.failing import Failure, FailureBody, type_of
 from holdfast.server.pages import CSP, Pages
 from holdfast.server.tokens import Tokens, TooManyTries
 
@@ -66,6 +69,14 @@ _ALWAYS: Final = tuple(
     }.items()
 )
 _NOT_KEPT: Final = (b"cache-control", b"no-store")
+_CLOSED: Final = Failure(
+    type="storage",
+    message="The token of this server cannot be read, so nobody is let in.",
+    hint="The server's log says why. A new one: holdfast serve token --rotate",
+)
+_STOPPING: Final = Failure(
+    type="failed", message="The server stops.", hint="Ask again when it runs: holdfast serve"
+)
 
 App = Callable[[Any, Any, Any], Awaitable[None]]
 
@@ -112,10 +123,9 @@ class Entrance:
         except Denied as denied:
             await _deny(denied, head, sending)
             return
-        except HoldfastError as error:  # the token cannot be read: nobody is let in
-            log.error("%s", error)
-            status, failure = failure_of(error)
-            await _tell(sending, head, status, failure, {})
+        except HoldfastError as error:
+            log.error("%s", error)  # where and why is nothing for whoever has no token
+            await _tell(sending, head, 507, _CLOSED, {})
             return
         if admitted is not None:
             await self._pass(admitted, sending)
@@ -127,7 +137,9 @@ class Entrance:
         path, method = head["path"], head["method"]
         check_host(self._gate, head)
         _check_target(head)
+        check_framing(head)
         check_origin(self._gate, head)
+        check_same(head)
         is_public = Pages.is_public(path) and _is_plain(head)
         if is_public and method in _READING:
             await self._show(head, send)
@@ -182,7 +194,11 @@ class Entrance:
     async def _measure(self, head: Head, send: Send) -> None:
         if head["method"] not in _READING:
             raise Denied(405, "This can only be read.", allow="GET, HEAD")
-        text = await run_sync(self._counted.metrics)
+        try:
+            text = await run_sync(self._counted.metrics)
+        except Exception:  # the border: whatever a room raises, told in our shape
+            log.exception("the figures cannot be had")
+            raise Denied(500, "The figures cannot be had; the server's log has it.") from None
         is_head = head["method"] == "HEAD"
         await answer(send, 200, text.encode(), {"content-type": _METRICS_KIND}, is_head=is_head)
 
@@ -191,10 +207,11 @@ class Entrance:
     async def _pass(self, admitted: tuple[Head, Receive], send: Send) -> None:
         head, receive = admitted
         scope = anyio.CancelScope()
-        is_stream = False
+        is_begun = is_stream = False
 
         async def sending(message: MutableMapping[str, Any]) -> None:
-            nonlocal is_stream
+            nonlocal is_begun, is_stream
+            is_begun = True
             if _begins_stream(message):
                 is_stream = True
                 if head["method"] == "GET":
@@ -207,6 +224,11 @@ class Entrance:
         try:
             with scope:
                 await self._app(head, receive, sending)
+        except asyncio.CancelledError:  # by the web server, when its time to end is over
+            log.warning("%s %s was cut off: the server stops", head["method"], head["path"])
+            if not is_begun:
+                await _tell(send, head, 500, _STOPPING, {})
+            return
         finally:
             self._streams.discard(scope)
         if scope.cancelled_caught:
@@ -214,7 +236,7 @@ class Entrance:
 
     def _still_holds(self, token: str) -> bool:
         try:
-            return self._tokens.who(token) is not None
+            return self._tokens.who(token, is_used=False) is not None
         except HoldfastError as error:
             log.error("%s", error)
             return False

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
@@ -31,6 +31,7 @@ from holdfast.errors import (
 
 if TYPE_CHECKING:
     from fastapi import FastAPI, Request
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 __all__ = [
     "FAILURE",
@@ -38,6 +39,7 @@ __all__ = [
     "Changed",
     "Failure",
     "FailureBody",
+    "FailureType",
     "answer_failures",
     "failure_of",
     "told",
@@ -59,10 +61,32 @@ class Busy(HoldfastError):
     """One turn of a conversation at a time."""
 
 
+FailureType = Literal[
+    "busy",
+    "changed",
+    "failed",
+    "invalid_request",
+    "irreducible_context",
+    "locked",
+    "method_not_allowed",
+    "model_unavailable",
+    "not_found",
+    "refused",
+    "session_gone",
+    "storage",
+    "too_large",
+    "too_many",
+    "unauthorized",
+    "unsupported",
+    "usage",
+]
+"""By what programs go; none is ever taken away."""
+
+
 class Failure(BaseModel):
     """What happened, why, and what to do."""
 
-    type: str
+    type: FailureType
     message: str
     hint: str | None = None
     details: dict[str, Any] | None = None
@@ -78,7 +102,7 @@ FAILURE: Final[dict[str, Any]] = {
 """How the description of a route says that it fails with this: a stream does so, too."""
 
 
-_KINDS: Final[tuple[tuple[type[HoldfastError], int, str], ...]] = (
+_KINDS: Final[tuple[tuple[type[HoldfastError], int, FailureType], ...]] = (
     (Changed, 409, "changed"),
     (Busy, 409, "busy"),
     (SessionGone, 410, "session_gone"),
@@ -91,7 +115,7 @@ _KINDS: Final[tuple[tuple[type[HoldfastError], int, str], ...]] = (
     (UsageError, 400, "usage"),
     (HoldfastError, 500, "failed"),
 )
-_OF_STATUS: Final = {
+_OF_STATUS: Final[dict[int, FailureType]] = {
     400: "usage",
     401: "unauthorized",
     404: "not_found",
@@ -104,7 +128,7 @@ _OF_STATUS: Final = {
 }
 
 
-def type_of(status: int) -> str:
+def type_of(status: int) -> FailureType:
     """The type of what is refused with that status."""
     return _OF_STATUS.get(status, "refused")
 
@@ -147,15 +171,39 @@ def answer_failures(app: FastAPI) -> None:
         kind = type_of(error.status_code)
         return told(error.status_code, Failure(type=kind, message=str(error.detail)), error.headers)
 
-    async def of_nobody(request: Request, error: Exception) -> JSONResponse:
-        log.error("%s %s failed", request.method, request.url.path, exc_info=error)
-        told_only = "Something failed that should not; the server's log has it."
-        return told(500, Failure(type="failed", message=told_only, hint="holdfast doctor"))
-
     app.add_exception_handler(HoldfastError, of_ours)
     app.add_exception_handler(RequestValidationError, of_request)
     app.add_exception_handler(HTTPException, of_route)
-    app.add_exception_handler(Exception, of_nobody)
+    app.add_middleware(_Unexpected)
+
+
+class _Unexpected:
+    """What nobody expected, answered and logged once.
+
+    A handler for every exception would do so, too, and let it through to the web server, which
+    logs it once more.
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        is_begun = False
+
+        async def sending(message: Message) -> None:
+            nonlocal is_begun
+            is_begun = True
+            await send(message)
+
+        try:
+            await self._app(scope, receive, sending)
+        except Exception as error:
+            if is_begun or scope["type"] != "http":
+                raise  # whoever hears the beginning must not take it for the whole
+            log.error("%s %s failed", scope["method"], scope["path"], exc_info=error)
+            text = "Something failed that should not; the server's log has it."
+            failure = Failure(type="failed", message=text, hint="holdfast doctor")
+            await told(500, failure)(scope, receive, send)
 
 
 def _unreadable(error: RequestValidationError) -> Failure:

@@ -6,8 +6,9 @@ conversation does is in no log; it is passed on from the engine as it happens, w
 
 Promise: a watcher sees every event behind its beginning once and in order, also while an
 erasure puts another log in place of this one; one that is too slow, or comes back to a log that
-is not the one it left, hears ``reset`` and goes on from now; nobody's slowness costs more
-memory than ``MOST`` events (``tests/server/test_events.py``, ``tests/server/test_load.py``).
+is not the one it left, hears ``reset`` and goes on from now, and so does everybody when the log
+cannot be read (``tests/server/test_following.py``); nobody's slowness costs more memory than
+``MOST`` events (``tests/server/test_events.py``, ``tests/server/test_load.py``).
 """
 
 from __future__ import annotations
@@ -97,6 +98,7 @@ class Follower:
         self._lock = Lock()
         self._watchers: list[Watcher] = []
         self._reader: EventReader | None = None
+        self._is_failing = False
         self._bell = Bell()
         self._thread: Thread | None = None
 
@@ -109,7 +111,7 @@ class Follower:
             if self._reader is None:
                 self._reader = self._opened()
             self._pass_on(self._reader)
-            place = self._reader.place
+            place = self._reader.place  # of another one perhaps: it was opened anew
             watcher.tell(self._greeting(last_id, place, watcher), place=place)
             self._watchers.append(watcher)
             if self._thread is None:
@@ -124,7 +126,11 @@ class Follower:
 
     def _opened(self) -> EventReader:
         reader = EventReader(self._engine.home / EVENTS)
-        reader.last_placed(1)
+        try:
+            reader.last_placed(1)
+        except BaseException:
+            reader.close()
+            raise
         return reader
 
     def _greeting(self, last_id: str | None, place: str, watcher: Watcher) -> list[Seen]:
@@ -173,18 +179,44 @@ class Follower:
 
     def _end(self) -> None:
         self._thread = None
+        self._is_failing = False
         if self._reader is not None:
             self._reader.close()
             self._reader = None
 
     def _pass_on(self, reader: EventReader) -> None:
-        try:
-            new = [Seen(kind="event", id=each.id, told=each.told) for each in reader.new_placed()]
-        except Exception:  # the border: others write that file; tried again with the next ring
-            log.warning("events cannot be read", exc_info=True)
+        """What cannot be read is said once, and watchers begin anew: then, and when it can be
+        read again, from the end of what there is."""
+        if self._is_failing:
+            self._try_again()
             return
+        new: list[Seen] = []
+        try:
+            for each in reader.new_placed():
+                new.append(Seen(kind="event", id=each.id, told=each.told))
+        except Exception:  # the border: others write that file
+            log.warning("events cannot be read; tried again until they can", exc_info=True)
+            self._is_failing = True
         if new:
             self._tell(new, reader.place)
+        if self._is_failing:
+            self._reset(reader.place)
+
+    def _try_again(self) -> None:
+        try:
+            found = self._opened()
+        except Exception:  # noqa: BLE001 - it was said already
+            return
+        if self._reader is not None:
+            self._reader.close()
+        self._reader = found
+        self._is_failing = False
+        log.info("events can be read again")
+        self._reset(found.place)
+
+    def _reset(self, place: str) -> None:
+        for watcher in tuple(self._watchers):
+            watcher.tell([Seen(kind="reset", id=place)], place=place)
 
     def _tell(self, new: list[Seen], place: str) -> None:
         for watcher in tuple(self._watchers):

@@ -6,15 +6,16 @@
     server.stop()                       # what was said is saved, the engines are closed
 
 Promises, proven by ``tests/server/test_running.py``: it ends within its time, whoever listens;
-a turn that runs may finish; what conversations hold is saved before the engines are closed.
+an answer that is being given may finish, or is told that it cannot; what was said is saved
+before the engines are closed; a home has one server.
 """
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import os
 import socket
-import time
 from collections.abc import Callable, Iterable
 from contextlib import ExitStack
 from pathlib import Path
@@ -42,9 +43,11 @@ from holdfast.server.desk import Desk, Language
 from holdfast.server.entrance import Counted, Entrance
 from holdfast.server.metrics import Counts
 from holdfast.server.pages import Pages
-from holdfast.server.places import Place, Places
-from holdfast.server.presence import Presence, announce, withdraw
+from holdfast.server.places import Places
+from holdfast.server.presence import Presence, announce, occupy, withdraw
+from holdfast.server.saving import save_all
 from holdfast.server.tokens import Given, TokenFile, Tokens
+from holdfast.server.turns import Turns, turns_of
 
 __all__ = ["Server"]
 
@@ -52,6 +55,8 @@ log = logging.getLogger("holdfast.server")
 
 _THREADS: Final = 64
 _START_SECONDS: Final = 30.0
+_ANSWER_SECONDS: Final = 20.0
+"""How long an answer may go on when the server is to end."""
 
 
 class Server:
@@ -77,6 +82,9 @@ class Server:
         self._file.make()
         self._tokens = Tokens(self._file, self._clock.now)
         self._counts = Counts(places)
+        self._since = {place.name: place.engine._rooms.clock.now() for place in places}
+        self._occupied: ExitStack | None = None
+        self._turns: Turns | None = None
         self._desk: Desk | None = None
         self._entrance: Entrance | None = None
         self._web: Any = None
@@ -116,6 +124,10 @@ class Server:
         given: Given = self._tokens.new_code()
         return self._known_desk.link(given, place=place)
 
+    def is_open(self, code: str) -> bool:
+        """Whether a code was not used yet, and still works."""
+        return self._tokens.is_open(code)
+
     @property
     def _known_desk(self) -> Desk:
         assert self._desk is not None, "it listens nowhere yet"
@@ -124,7 +136,13 @@ class Server:
     # ── running ─────────────────────────────────────────────────────────────────────────────
 
     def listen(self, bound: socket.socket) -> None:
-        """Say where; what it is called follows from that."""
+        """Say where; what it is called follows from that. From now on it is the server of its
+        home, until it has ended or is given up.
+
+        Raises:
+            UsageError: another one is.
+        """
+        self._occupied = occupy(self._home)
         address, port = bound.getsockname()[:2]
         scheme = "http" if self._tls is None else "https"
         is_ours_alone = is_loopback_host(address)
@@ -136,14 +154,21 @@ class Server:
             url=url,
             language=self._language,
         )
+        app = build(self._places, desk=self._desk)
+        self._turns = turns_of(app)
         self._entrance = Entrance(
-            build(self._places, desk=self._desk),
+            app,
             gate=gate_for(port, self._hosts, bound=address, scheme=scheme),
             tokens=self._tokens,
             pages=Pages.installed(),
             counted=Counted(answered=self._counts.answered, metrics=self._counts.text),
         )
         self._counts.follow(self._entrance)
+
+    def give_up(self) -> None:
+        """It does not begin after all: another one may."""
+        if self._occupied is not None:
+            self._occupied.close()
 
     def run(self, bound: socket.socket, *, ending: Callable[[], None] | None = None) -> None:
         """Answer on that socket, until ``stop`` or a signal; then save, and close the engines.
@@ -163,10 +188,17 @@ class Server:
     def start(self, bound: socket.socket | None = None) -> Server:
         """Answer from a thread of its own; on a free port of this machine if none is said."""
         bound = bound or listening("127.0.0.1", 0)
-        self.listen(bound)
+        try:
+            self.listen(bound)
+        except BaseException:
+            bound.close()
+            raise
         self._thread = Thread(target=self.run, args=(bound,), name="holdfast-server")
         self._thread.start()
         self._ready.wait(_START_SECONDS)
+        if self._web is None:
+            self._thread.join()
+            raise HoldfastError("The server could not begin; its log says why.")
         return self
 
     def stop(self) -> None:
@@ -196,7 +228,9 @@ class Server:
 
     def _before_end(self) -> None:
         assert self._entrance is not None
+        assert self._turns is not None
         self._entrance.end_streams()
+        asyncio.get_running_loop().call_later(_ANSWER_SECONDS, self._turns.stop)
         if self._ending is not None:
             self._ending()
 
@@ -213,28 +247,12 @@ class Server:
 
     def _end(self) -> None:
         with ExitStack() as each:  # also behind one that cannot be closed
+            each.callback(self.give_up)
             each.callback(self._withdraw)
             for place in self._places:
                 each.callback(place.engine.close)
-            each.callback(self._save_all)
+            each.callback(save_all, self._places, self._since)
             each.callback(self._counts.close)
-
-    def _save_all(self) -> None:
-        """Every place at once, each within the time that a flush may take; what the tour says
-        is nobody's."""
-        threads = [
-            (Thread(target=_save, args=(place,), name="holdfast-saving", daemon=True), place)
-            for place in self._places
-            if place.player is None
-        ]
-        begun = time.monotonic()
-        for thread, _ in threads:
-            thread.start()
-        for thread, place in threads:
-            most = place.engine.settings.flush.total_seconds
-            thread.join(max(0.0, most - (time.monotonic() - begun)))
-            if thread.is_alive():
-                log.error("%s: not everything was saved within %.0f seconds", place.name, most)
 
     # ── being found ─────────────────────────────────────────────────────────────────────────
 
@@ -261,15 +279,3 @@ class Server:
 def _local(address: str) -> str:
     """Where this machine reaches what listens there."""
     return {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(address, address)
-
-
-def _save(place: Place) -> None:
-    for session in place.open_sessions():
-        if session.is_incognito:
-            continue
-        try:
-            session.flush("shutdown")
-        except HoldfastError as error:
-            log.error("session %s: not all was saved: %s", session.name, error.message)
-        except Exception:  # the border: one conversation must not keep another from being saved
-            log.exception("session %s: not all was saved", session.name)

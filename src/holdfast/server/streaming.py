@@ -1,8 +1,9 @@
 """Server-sent events: what happens, as it happens, until one side leaves.
 
 Promise: whoever leaves is noticed at once, also while nothing is said, and what made the events
-is told so; a line comes at least every 15 seconds; nothing in a text can end a frame or begin
-another (``tests/server/test_messages.py``).
+is told so, however the stream is ended (``tests/server/test_entrance.py``); a line comes at least
+every 15 seconds; nothing in a text can end a frame or begin another
+(``tests/server/test_messages.py``).
 """
 
 from __future__ import annotations
@@ -92,9 +93,19 @@ class EventStream(Response):
             if sending.done():
                 sending.result()
         finally:
-            for each in (sending, leaving):
+            # Whoever cancels may do so again and again (a scope of anyio, a loop that ends): what
+            # has to be done at the end is done by a task that nobody cancels with this one.
+            ending = asyncio.ensure_future(self._end(sending, leaving))
+            _endings.add(ending)
+            ending.add_done_callback(_endings.discard)
+            await asyncio.shield(ending)
+
+    async def _end(self, *tasks: asyncio.Future[None]) -> None:
+        try:
+            for each in tasks:
                 each.cancel()
-            await asyncio.gather(sending, leaving, return_exceptions=True)
+            await asyncio.gather(*tasks, return_exceptions=True)
+        finally:
             if self._closing is not None:
                 await self._closing()
 
@@ -130,6 +141,10 @@ class EventStream(Response):
             if close is not None:
                 with suppress(RuntimeError):  # it is at its end already
                     await close()
+
+
+_endings: Final[set[asyncio.Future[None]]] = set()
+"""Streams that come to their end; a loop keeps no task that nobody else does."""
 
 
 async def _next(frames: AsyncIterator[bytes]) -> bytes:

@@ -120,8 +120,8 @@ class Tokens:
         self._wrong: deque[datetime] = deque()
         self._lock = Lock()
 
-    def who(self, token: str) -> Who | None:
-        """Whose token this is; that it was used is noted."""
+    def who(self, token: str, *, is_used: bool = True) -> Who | None:
+        """Whose token this is; that it was used is noted, unless somebody only looks."""
         master, given = self._master(), _hash(token)
         if master is None:
             return None
@@ -134,8 +134,9 @@ class Tokens:
             if not self._holds(held, master):
                 del self._browsers[given]
                 return None
-            held.ends = self._now() + _IDLE
-            self._browsers.move_to_end(given)
+            if is_used:
+                held.ends = self._now() + _IDLE
+                self._browsers.move_to_end(given)
             return "browser"
 
     def new_code(self) -> Given:
@@ -158,16 +159,24 @@ class Tokens:
             _at_most(self._codes, _MOST_CODES)
         return given
 
+    def is_open(self, code: str) -> bool:
+        """Whether a code still works."""
+        master = self._master()
+        with self._lock:
+            held = self._codes.get(_hash(code))
+            return held is not None and master is not None and self._holds(held, master)
+
     def sign_in(self, *, code: str | None = None, token: str | None = None) -> Given | None:
-        """A browser's token for a code or for the token in the file; None if it is wrong.
+        """A browser's token for a code or for the token in the file; None if it is wrong. What
+        is right is let in, however often others were wrong: nobody locks anybody out.
 
         Raises:
-            TooManyTries: too many were wrong; none is looked at for a while.
+            TooManyTries: this is wrong, as too many were before it.
         """
         master = self._master()
         with self._lock:
-            self._check_tries()
             if master is None or not self._is_right(master, code, token):
+                self._check_tries()
                 self._wrong.append(self._now())
                 return None
             given = Given(

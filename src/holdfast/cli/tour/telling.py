@@ -1,6 +1,7 @@
 """The steps of the tour's conversation, for whoever leads it: on a terminal, or in the console.
 
-Promise: nothing but the home that is named is touched; a message is prepared before its answer is
+Promise: nothing but the home that is named is touched, and no model of the person's is asked
+(``tests/server/test_places.py``); a message is prepared before its answer is
 heard and committed after it, as any host does it (``tests/doors/test_demo.py``,
 ``tests/server/test_tour_place.py``).
 """
@@ -20,6 +21,7 @@ from holdfast.engine.facade import Engine
 from holdfast.engine.rooms import Rooms
 from holdfast.engine.session import Session
 from holdfast.engine.turn import Prepared
+from holdfast.errors import ModelUnavailable
 from holdfast.sessions.shapes import message_of
 from holdfast.types import Entry, Json, Message, Scope
 
@@ -43,6 +45,7 @@ __all__ = [
 _CONFIG: Final = {
     "notices.log.enabled": False,  # the tour itself says when the window is full
     "recall.timeout_ms": 10_000,  # a busy machine must not cost an answer
+    "model.name": "none",  # a key in the environment, or a server nearby, is not for the tour
 }
 # What is recalled fills the window, so the story turns where it does by what is recalled.
 BY_WORDS: Final = {"search.embedder": "none"}
@@ -64,6 +67,16 @@ def rooms_at(home: Path, config: Mapping[str, Json] | None = None) -> Rooms:
         clock=SystemClock(),
         ids=TimeOrderedIds(),
         background=False,  # whatever is done is done where it is shown
+        models=_nobody,
+    )
+
+
+def _nobody(name: str) -> Model:
+    """No model answers on the tour but one that is handed to it: what is typed there costs
+    nothing."""
+    raise ModelUnavailable(
+        f"No model answers on the tour, and so not {name!r}.",
+        hint="Ask it in a home of your own: holdfast start",
     )
 
 

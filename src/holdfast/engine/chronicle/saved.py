@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final
 from holdfast import fencing
 from holdfast.engine.chronicle.looking import Back
 from holdfast.engine.remembering import get
-from holdfast.errors import HoldfastError
+from holdfast.errors import NotFound, PolicyRefused, UsageError
 from holdfast.retain import line_id
 from holdfast.retain.documents import Located, lines
 from holdfast.sessions.shapes import message_of
@@ -63,10 +63,14 @@ class Files:
         self._read: dict[str, Mapping[str, Located]] = {}
 
     def lines(self, path: str) -> Mapping[str, Located]:
-        """The memory lines of a file by their ids; none, if it cannot be read."""
+        """The memory lines of a file by their ids; none, if there is no such file for this chat.
+
+        Raises:
+            StorageError: it is there and cannot be read.
+        """
         if path not in self._read:
             found: dict[str, Located] = {}
-            with suppress(HoldfastError):  # it is gone, or this chat may not read it
+            with suppress(NotFound, PolicyRefused, UsageError):  # gone, not for this chat, no file
                 for each in lines(get(self._rooms, path).text):
                     found.setdefault(line_id(each.line), each)
             self._read[path] = found

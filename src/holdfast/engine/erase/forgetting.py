@@ -2,12 +2,12 @@
 
 A target is an id that exists (of a memory line or a task, ``session#entry``, an artifact) or a
 text, which is matched to the letter, whatever its case and spelling. Near matches are listed and
-never touched.
+never touched. What is given as an id is only an id.
 
 Promise: without ``erase`` only memory lines move, those that were listed and no others, and can
 be restored; with it nothing of the text is left below the home, or what is left is named
-(``tests/engine/test_erase.py``). No words of a line are shown to whom it is not for
-(``tests/memory/test_forgetting.py``).
+(``tests/engine/test_erase.py``, ``test_erase_ids.py``). No words of a line are shown to whom it
+is not for (``tests/memory/test_forgetting.py``).
 """
 
 from __future__ import annotations
@@ -117,16 +117,25 @@ def forget(
     rooms: Rooms,
     targets: Sequence[str],
     *,
+    ids: Sequence[str] = (),
     erase: bool = False,
     dry_run: bool = False,
     extra: Sequence[Erasable] = (),
 ) -> Forgotten:
-    """Forget what the targets name. ``extra`` are further stores that hold texts of ours."""
+    """Forget what the targets name. ``extra`` are further stores that hold texts of ours.
+
+    ``ids`` are of memories and tasks and are never taken for words. Whoever has read an id in a
+    file should name it here: somebody else may have written it.
+
+    Raises:
+        NotFound: nothing goes by one of the ids.
+    """
     started = time.monotonic()
-    if not targets:
+    if not targets and not ids:
         raise UsageError("Say what to forget.", hint='holdfast forget "the text" --dry-run')
     places = places_of(rooms)
     wanted = _resolve(rooms, places, targets, erase=erase)
+    _name(rooms, places, ids, wanted, erase=erase)
     match = Match(wanted.texts, rooms.ids.new(rooms.clock.now()), ids=wanted.ids)
     if not erase:
         return _archive(rooms, match, wanted.named, dry_run=dry_run)
@@ -238,23 +247,50 @@ def _is_memory(
     if not _AN_ID.fullmatch(target):
         return False
     for place in places:
-        named = [*_named(rooms, place)]
-        is_shared = any(line_id(line) == target != id for id, line in named)
-        for id, line in named:
-            if id != target:
-                continue
-            wanted.named.add(target)
-            if is_long := len(normalise(line.text)) >= _LONG_ENOUGH:
-                wanted.texts.append(line.text)
-            if line_id(line) == target and not is_shared:
-                wanted.ids.add(target)
-            elif erase and not is_long:
-                raise _shared(target)
-        for path, text, found in _memory_lines(rooms, place, archive=True):
-            if found is None and _is_task(path) and parse_task(text, path).id == target:
-                wanted.named.add(target)
-                wanted.ids.add(target)
+        _name_line(rooms, place, target, wanted, erase=erase)
+        _name_task(rooms, place, target, wanted)
     return target in wanted.named
+
+
+def _name(
+    rooms: Rooms, places: Sequence[Place], ids: Sequence[str], wanted: _Wanted, *, erase: bool
+) -> None:
+    """What goes by these ids, and no more: only an erasure looks for the words elsewhere too."""
+    for id in ids:
+        meant = _Wanted()
+        for place in places:
+            _name_line(rooms, place, id, meant, erase=erase)
+            _name_task(rooms, place, id, meant)
+        if id not in meant.named:
+            raise NotFound(
+                f"No memory has the id {id!r}.",
+                hint="It may have changed meanwhile. See: holdfast facts list",
+            )
+        wanted.named |= meant.named
+        wanted.ids |= meant.ids
+        wanted.texts += meant.texts if erase else []
+
+
+def _name_line(rooms: Rooms, place: Place, id: str, wanted: _Wanted, *, erase: bool) -> None:
+    named = [*_named(rooms, place)]
+    is_shared = any(line_id(line) == id != own for own, line in named)
+    for own, line in named:
+        if own != id:
+            continue
+        wanted.named.add(id)
+        if is_long := len(normalise(line.text)) >= _LONG_ENOUGH:
+            wanted.texts.append(line.text)
+        if line_id(line) == id and not is_shared:
+            wanted.ids.add(id)
+        elif erase and not is_long:
+            raise _shared(id)
+
+
+def _name_task(rooms: Rooms, place: Place, id: str, wanted: _Wanted) -> None:
+    for path, text, found in _memory_lines(rooms, place, archive=True):
+        if found is None and _is_task(path) and parse_task(text, path).id == id:
+            wanted.named.add(id)
+            wanted.ids.add(id)
 
 
 def _shared(id: str) -> UsageError:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Annotated, Any, Literal, cast
 
+from anyio.to_thread import run_sync
 from fastapi import APIRouter, Query, Request
 
 from holdfast.context.accounting import SMALLEST_WINDOW
@@ -17,7 +19,7 @@ from holdfast.engine.turn import CompactionDone, Explanation, PruneDone
 from holdfast.events import CompactionFailed, Event
 from holdfast.server.conversations import conversation
 from holdfast.server.failing import FailureBody
-from holdfast.server.places import Here
+from holdfast.server.places import Here, Place
 from holdfast.server.shapes.sessions import (
     Compact,
     CompactedShape,
@@ -41,7 +43,7 @@ router = APIRouter(
 WouldDo = Literal["nothing", "prune", "flush", "compact"]
 
 
-@router.get("/sessions/{name}/context")
+@router.get("/sessions/{name}/context", summary="How full the window is, and of what")
 def explain_context(
     here: Here,
     name: Name,
@@ -50,7 +52,8 @@ def explain_context(
     """How full the window is, what fills it, and what the next request would do about it."""
     session = conversation(here, name)
     standing = standing_of(session, window=window)
-    would_do, would = _would(session.explain_context(window=window))
+    # As the standing is asked for: what is said of the window holds for the model as well.
+    would_do, would = _would(session.explain_context(window=window, model=None))
     return StandingShape(
         session=standing.session,
         phase=standing.phase,
@@ -75,10 +78,16 @@ def explain_context(
     )
 
 
-@router.post("/sessions/{name}/flush")
-def flush(here: Here, name: Name) -> FlushedShape:
+@router.post("/sessions/{name}/flush", summary="Save what was said to memory")
+async def flush(here: Here, name: Name, request: Request) -> FlushedShape:
     """Save to memory what the conversation holds and no flush has read yet."""
-    session = conversation(here, name)
+    turns = turns_of(request.app)
+    session = await run_sync(conversation, here, name)
+    with turns.hold_saving(here, name):
+        return await turns.at_length(partial(_flushed, session))
+
+
+def _flushed(session: Session) -> FlushedShape:
     done = session.flush()
     if not isinstance(done, FlushDone):
         return FlushedShape(
@@ -105,12 +114,19 @@ def flush(here: Here, name: Name) -> FlushedShape:
     )
 
 
-@router.post("/sessions/{name}/compact")
-def compact(
+@router.post("/sessions/{name}/compact", summary="Compact now")
+async def compact(
     here: Here, name: Name, request: Request, asked: Compact | None = None
 ) -> CompactedShape:
     """Compact now, whatever the marks say; what leaves is saved first."""
-    session = conversation(here, name)
+    turns = turns_of(request.app)
+    session = await run_sync(conversation, here, name)
+    with turns.hold(here, name):
+        focus = asked.focus if asked is not None else None
+        return await turns.at_length(partial(_compacted, here, session, focus))
+
+
+def _compacted(here: Place, session: Session, focus: str | None) -> CompactedShape:
     reasons: list[str] = []
 
     def hear(event: Event) -> None:
@@ -119,8 +135,7 @@ def compact(
 
     stop = here.engine.subscribe(hear)
     try:
-        with turns_of(request.app).hold(here, name):
-            prepared = session.compact(asked.focus if asked is not None else None)
+        prepared = session.compact(focus)
     finally:
         stop()
     for done in prepared.done:

@@ -13,11 +13,13 @@ from holdfast.server.shapes.facts import (
     Conflicting,
     ConflictList,
     EntityList,
+    FactDecided,
     FactList,
     FactTold,
     Resolution,
     Resolved,
     Retraction,
+    decided_of,
     entities_of,
     fact_of,
 )
@@ -55,14 +57,14 @@ def fact_history(here: Here, id: str) -> FactList:
 
 
 @router.post("/facts/{id}/confirm", summary="A person says that it is true")
-def confirm_fact(here: Here, id: str) -> FactTold:
-    return _told(here, here.engine.facts.confirm(id))[0]
+def confirm_fact(here: Here, id: str) -> FactDecided:
+    return decided_of(here.engine.editing.confirm(id))
 
 
 @router.post("/facts/{id}/retract", summary="A person says that it is not true; it stays readable")
-def retract_fact(here: Here, id: str, retraction: Retraction | None = None) -> FactTold:
+def retract_fact(here: Here, id: str, retraction: Retraction | None = None) -> FactDecided:
     reason = None if retraction is None else retraction.reason
-    return _told(here, here.engine.facts.retract(id, reason))[0]
+    return decided_of(here.engine.editing.retract(id, reason))
 
 
 @router.get("/entities", summary="Whom and what memories are about")
@@ -93,8 +95,9 @@ def list_conflicts(
 
 @router.post("/conflicts/{id}/resolve", summary="Say which of the two is true")
 def resolve_conflict(here: Here, id: str, resolution: Resolution) -> Resolved:
-    old, new = _told(here, *here.engine.facts.resolve(id, resolution.keep))
-    return Resolved(old=old, new=new)
+    done = here.engine.editing.resolve(id, resolution.keep)
+    old, new = (fact_of(each) for each in done.lines)
+    return Resolved(old=old, new=new, operation=done.operation)
 
 
 def _told(here: Place, *facts: Fact) -> list[FactTold]:

@@ -6,8 +6,9 @@ Building the index anew answers when it is done: whoever asked waits, nobody els
 from __future__ import annotations
 
 import os
+from functools import partial
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Request
 
 from holdfast.models.folder import models_folder
 from holdfast.models.weights import Shelf
@@ -23,6 +24,7 @@ from holdfast.server.shapes.health import (
     weights_of,
 )
 from holdfast.server.shapes.serving import model_shown
+from holdfast.server.turns import turns_of
 
 __all__ = ["router"]
 
@@ -35,23 +37,24 @@ def index_status(here: Here) -> IndexTold:
 
 
 @router.post("/index/sync", summary="Bring the index up to date")
-def index_sync(here: Here) -> SyncedTold:
-    return synced_of(here.engine.index.sync())
+async def index_sync(request: Request, here: Here) -> SyncedTold:
+    return synced_of(await turns_of(request.app).at_length(here.engine.index.sync))
 
 
 @router.post("/index/rebuild", summary="Build the index anew")
-def index_rebuild(here: Here) -> SyncedTold:
-    return synced_of(here.engine.index.rebuild())
+async def index_rebuild(request: Request, here: Here) -> SyncedTold:
+    return synced_of(await turns_of(request.app).at_length(here.engine.index.rebuild))
 
 
 @router.get("/doctor", summary="What is well and what is not")
-def doctor(here: Here) -> CheckUp:
-    return check_up_of(here.engine.doctor())
+async def doctor(request: Request, here: Here) -> CheckUp:
+    return check_up_of(await turns_of(request.app).at_length(here.engine.doctor))
 
 
 @router.post("/doctor/fix", summary="The same, mending what can be mended")
-def doctor_fix(here: Here) -> CheckUp:
-    return check_up_of(here.engine.doctor(fix=True))
+async def doctor_fix(request: Request, here: Here) -> CheckUp:
+    mend = partial(here.engine.doctor, fix=True)
+    return check_up_of(await turns_of(request.app).at_length(mend))
 
 
 @router.get("/models", summary="Which model answers, which encoders search, what can be fetched")

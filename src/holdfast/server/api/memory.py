@@ -38,7 +38,9 @@ def remember(here: Here, asked: RememberAsked) -> RememberedTold:
 
 @router.post("/memory/forget", summary="Move memories to the archive, or erase a text everywhere")
 def forget(here: Here, asked: ForgetAsked) -> ForgottenTold:
-    done = here.engine.forget(*asked.targets, erase=asked.erase, dry_run=asked.dry_run)
+    done = here.engine.forget(
+        *asked.targets, ids=asked.ids, erase=asked.erase, dry_run=asked.dry_run
+    )
     return forgotten_of(done)
 
 

@@ -42,7 +42,12 @@ _ANSWERS: Final[dict[int | str, dict[str, Any]]] = {
 }
 
 
-@router.post("/sessions/{name}/messages", responses=_ANSWERS, response_model=TurnAnswer)
+@router.post(
+    "/sessions/{name}/messages",
+    responses=_ANSWERS,
+    response_model=TurnAnswer,
+    summary="Say something, and let the model answer",
+)
 async def say(here: Here, name: Name, asked: Said, request: Request) -> Response:
     """Say something, and let the model answer.
 

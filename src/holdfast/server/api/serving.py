@@ -53,7 +53,7 @@ AtDesk = Annotated[Desk, Depends(_desk)]
 Own = Annotated[Place, Depends(_own)]
 
 
-@router.get("/server")
+@router.get("/server", summary="What runs here, and which model answers")
 def server(request: Request, desk: AtDesk, own: Own) -> ServerShown:
     """What runs here, since when, whose memory it serves, and which model answers."""
     places: Places = request.app.state.places
@@ -79,20 +79,20 @@ def _tour(places: Places) -> TourShown | None:
     return TourShown(session=player.session(), left=player.left(), upcoming=player.upcoming())
 
 
-@router.post("/models/look")
+@router.post("/models/look", summary="Look again for a model")
 def look_for_models(own: Own) -> ChosenModel:
     """Look again for a model: keys, servers on this machine, embedded ones."""
     return model_shown(own.choice(again=True))
 
 
-@router.post("/sign-out", status_code=204)
+@router.post("/sign-out", status_code=204, summary="End the token of this browser")
 def sign_out(request: Request, desk: AtDesk) -> Response:
     """The token of this browser ends now. The one in the file stays."""
     desk.tokens.sign_out(request.scope.get(TOKEN, ""))
     return Response(status_code=204)
 
 
-@router.post("/sign-in-codes")
+@router.post("/sign-in-codes", summary="A link for one more browser")
 def new_code(request: Request, desk: AtDesk) -> CodeGiven:
     """A link for one more browser. Only with the token in the file, not with a browser's."""
     if request.scope.get(WHO) != "master":
@@ -106,6 +106,7 @@ def new_code(request: Request, desk: AtDesk) -> CodeGiven:
 
 @router.post(
     "/tour/next",
+    summary="Play the tour's next message",
     response_class=EventStream,
     responses={200: {"description": "Steps, as of a message.", "content": EVENTS_DESCRIBED}},
 )

@@ -4,8 +4,10 @@
 from __future__ import annotations
 
 import re
+from functools import partial
 from typing import Annotated, Any, Final, cast
 
+from anyio.to_thread import run_sync
 from fastapi import APIRouter, Query, Request, Response
 
 from holdfast.engine.session import Session, next_name
@@ -14,7 +16,7 @@ from holdfast.server.conversations import conversation
 from holdfast.server.failing import FailureBody
 from holdfast.server.places import Here, Place
 from holdfast.server.shapes.sessions import (
-    Change,
+    ChangeAsked,
     Detail,
     Fork,
     Name,
@@ -35,7 +37,7 @@ router = APIRouter(
 _TIMED: Final = re.compile(r"chat-\d{8}-\d{4}(?:-\d+)?")
 
 
-@router.get("/sessions")
+@router.get("/sessions", summary="Conversations, the most recently used first")
 def list_sessions(
     here: Here,
     limit: Annotated[int, Query(ge=1, le=500)] = 50,
@@ -55,6 +57,7 @@ def list_sessions(
 
 @router.post(
     "/sessions",
+    summary="Begin a conversation, or go on with one",
     status_code=201,
     responses={200: {"model": Detail, "description": "There was one of that name: it goes on."}},
 )
@@ -83,14 +86,14 @@ def begin_session(here: Here, asked: NewSession, response: Response) -> Detail:
     return _detail(session)
 
 
-@router.get("/sessions/{name}")
+@router.get("/sessions/{name}", summary="One conversation")
 def show_session(here: Here, name: Name) -> Detail:
     """One conversation."""
     return _detail(conversation(here, name))
 
 
-@router.patch("/sessions/{name}")
-def change_session(here: Here, name: Name, asked: Change, request: Request) -> Detail:
+@router.patch("/sessions/{name}", summary="Change the goal or the name")
+def change_session(here: Here, name: Name, asked: ChangeAsked, request: Request) -> Detail:
     """Give it another goal, or another name."""
     session = conversation(here, name)
     if "goal" in asked.model_fields_set:
@@ -104,7 +107,7 @@ def change_session(here: Here, name: Name, asked: Change, request: Request) -> D
     return _detail(session)
 
 
-@router.delete("/sessions/{name}", status_code=204)
+@router.delete("/sessions/{name}", status_code=204, summary="Remove a conversation for good")
 def delete_session(here: Here, name: Name, request: Request) -> Response:
     """Remove it for good. What was saved of it stays in memory."""
     session = conversation(here, name)
@@ -117,35 +120,49 @@ def delete_session(here: Here, name: Name, request: Request) -> Response:
     return Response(status_code=204)
 
 
-@router.post("/sessions/{name}/close")
-def close_session(here: Here, name: Name, request: Request) -> Detail:
+@router.post("/sessions/{name}/close", summary="Save, and end a conversation")
+async def close_session(here: Here, name: Name, request: Request) -> Detail:
     """Save what was said, and end it. A later message opens it again."""
-    session = conversation(here, name)
-    with turns_of(request.app).hold(here, name):
-        told = _detail(session)
-        session.close()
-        if session.is_incognito:
-            here.let_go(name)
-            return told.model_copy(update={"is_closed": True})
+    turns = turns_of(request.app)
+    session = await run_sync(conversation, here, name)
+    with turns.hold(here, name):
+        return await turns.at_length(partial(_closed, here, session))
+
+
+def _closed(here: Place, session: Session) -> Detail:
+    told = _detail(session)
+    session.close()
+    if session.is_incognito:
+        here.let_go(session.name)
+        return told.model_copy(update={"is_closed": True})
     return _detail(session)
 
 
-@router.post("/sessions/{name}/new", status_code=201)
-def follow_session(here: Here, name: Name, request: Request, asked: Next | None = None) -> Detail:
+@router.post("/sessions/{name}/new", status_code=201, summary="Save, close, and begin the next one")
+async def follow_session(
+    here: Here, name: Name, request: Request, asked: Next | None = None
+) -> Detail:
     """Save, close, and begin the next conversation with what is known."""
-    session = conversation(here, name)
-    taken = _taken(here)
+    turns = turns_of(request.app)
+    session = await run_sync(conversation, here, name)
     wanted = asked.name if asked is not None else None
+    with turns.hold(here, name):
+        return await turns.at_length(partial(_followed, here, session, wanted))
+
+
+def _followed(here: Place, session: Session, wanted: str | None) -> Detail:
+    taken = _taken(here)
     _must_be_free(wanted, taken)
-    with turns_of(request.app).hold(here, name):
-        following = session.new(wanted or _name_after(here, name, taken))
-        if session.is_incognito:
-            here.let_go(name)
-        here.keep(following)
+    following = session.new(wanted or _name_after(here, session.name, taken))
+    if session.is_incognito:
+        here.let_go(session.name)
+    here.keep(following)
     return _detail(following)
 
 
-@router.post("/sessions/{name}/fork", status_code=201)
+@router.post(
+    "/sessions/{name}/fork", status_code=201, summary="Begin another from an entry of this one"
+)
 def fork_session(here: Here, name: Name, asked: Fork) -> Detail:
     """A new conversation that begins as this one was after that entry."""
     session = conversation(here, name)

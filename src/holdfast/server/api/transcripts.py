@@ -34,7 +34,7 @@ router = APIRouter(
 _Seq = Annotated[int | None, Query(ge=0, le=2**53)]
 
 
-@router.get("/sessions/{name}/transcript")
+@router.get("/sessions/{name}/transcript", summary="A page of what was said")
 def show_transcript(
     here: Here,
     name: Name,
@@ -54,13 +54,15 @@ def show_transcript(
     return page_shape(page)
 
 
-@router.get("/sessions/{name}/entries/{id}")
+@router.get("/sessions/{name}/entries/{id}", summary="One entry, whole")
 def show_entry(here: Here, name: Name, id: Annotated[str, Path(max_length=200)]) -> ItemShape:
     """One entry, whole: up to a million characters of it."""
     return item_shape(item_of(conversation(here, name), id))
 
 
-@router.get("/sessions/{name}/timeline")
+@router.get(
+    "/sessions/{name}/timeline", summary="Tokens after each answer, and what was done about them"
+)
 def show_timeline(here: Here, name: Name) -> TimelineShape:
     """Tokens after each answer, and what was done about them."""
     session = conversation(here, name)
@@ -69,7 +71,7 @@ def show_timeline(here: Here, name: Name) -> TimelineShape:
     return timeline_shape(timeline_of(session, outside=outside), found.budget.to_json())
 
 
-@router.get("/sessions/{name}/restore")
+@router.get("/sessions/{name}/restore", summary="What a conversation was told at its start")
 def show_beginning(here: Here, name: Name) -> BeginningShape:
     """What this conversation was told at its start; or what a new one would be."""
     return beginning_shape(beginning_of(conversation(here, name)))

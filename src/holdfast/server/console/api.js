@@ -61,7 +61,7 @@ async function refuse(response, { isSignIn = false } = {}) {
     hint: told?.hint,
     details: told?.details,
   });
-  if (response.status === 401 && !isSignIn) api.signOut();
+  if (response.status === 401 && !isSignIn) api.signOut("expired");
   throw error;
 }
 
@@ -174,10 +174,11 @@ export const api = {
     token = (await response.json()).token;
     store(TOKEN, token);
   },
-  /** Forget the token, here; the page goes back to the sign-in form. */
-  signOut() {
+  /** Forget the token, here; the page goes back to the sign-in form and tells why. */
+  signOut(why = null) {
+    if (token === null && why) return; // several requests may have been refused
     token = null;
     store(TOKEN, null);
-    document.dispatchEvent(new CustomEvent("signed-out"));
+    document.dispatchEvent(new CustomEvent("signed-out", { detail: { why } }));
   },
 };

@@ -3,11 +3,11 @@
 // Pages are loaded when they are first opened; one that fails says so in its place and takes
 // nothing else down.
 
-import { api } from "./api.js";
+import { api, ApiError } from "./api.js";
 import { clear, el, icon } from "./dom.js";
 import { live } from "./live.js";
 import { dialog } from "./parts/dialog.js";
-import { failure } from "./parts/toast.js";
+import { dropToasts, failure } from "./parts/toast.js";
 import { signInForm, takeCode } from "./sign-in.js";
 import { language, setLanguage, t } from "./words.js";
 
@@ -19,9 +19,11 @@ const app = document.getElementById("app");
 const top = document.getElementById("top");
 const rail = document.getElementById("rail");
 const main = document.getElementById("main");
+const news = document.getElementById("news");
 
 let server = null; // GET /server
 let unmount = null;
+let signingIn = {}; // what the form tells
 let visit = 0; // of the page that is being shown; an older one that finishes late is not
 
 // ── theme ───────────────────────────────────────────────────────────────────────────────────
@@ -88,9 +90,7 @@ let downFor = null;
 
 /** Above the page while the server does not answer. */
 function drawDown() {
-  document.getElementById("down")?.remove();
-  if (live.state === "live" || !server) return;
-  document.body.append(el("p", { id: "down", class: "down banner banner-bad", role: "status", data: { test: "down" } },
+  clear(news, live.state === "live" || !server ? null : el("p", { class: "down banner banner-bad", data: { test: "down" } },
     icon("warn"), el("span", { class: "grow", text: t("live.banner") })));
 }
 
@@ -105,7 +105,7 @@ function placeSwitch() {
 function drawRail(current) {
   rail.setAttribute("aria-label", t("app.nav"));
   const link = (id) => el("a", {
-    href: `#/${id}`, data: { test: `nav-${id}` }, aria: { current: id === current ? "page" : null },
+    href: `#/${id}`, title: t(`nav.${id}`), data: { test: `nav-${id}` }, aria: { current: id === current ? "page" : null },
   }, icon(id), el("span", { text: t(`nav.${id}`) }));
   clear(rail, PAGES.map(link),
     el("div", { class: "rail-foot" },
@@ -117,19 +117,32 @@ function toggleLanguage() {
   setLanguage(language() === "zh" ? "en" : "zh");
   document.getElementById("skip").textContent = t("app.skip");
   drawTop();
+  drawDown();
   if (server) show();
-  else askToSignIn(false);
+  else askToSignIn(signingIn);
   document.querySelector('[data-test="language"]')?.focus();
 }
 
+/** What is shown is left before the place changes: nothing it does may reach the other one. */
 async function moveTo(place) {
   if (api.place() === place) return;
+  const mine = (visit += 1);
+  leave();
+  clear(main, waiting());
+  const { id } = parse(location.hash);
+  history.pushState(null, "", `#/${PAGES.includes(id) ? id : "chat"}`); // what was open is not there
   api.setPlace(place);
-  live.start();
-  await refreshServer();
   drawTop();
-  if (location.hash === "#/chat" || location.hash === "") show();
-  else go(`#/${parse(location.hash).id || "chat"}`);
+  document.querySelector(`[data-test="place-${place}"]`)?.focus();
+  live.start();
+  try {
+    await refreshServer();
+  } catch (error) {
+    if (mine === visit && error.status !== 401) clear(main, notShown(error, enter));
+    return;
+  }
+  drawTop();
+  await show();
 }
 
 // ── pages ───────────────────────────────────────────────────────────────────────────────────
@@ -152,6 +165,22 @@ function go(hash) {
   else location.hash = hash;
 }
 
+/** A page's code. All are fetched early: one must open also while the server does not answer. */
+const load = (id) => import(`./pages/${id}/page.js`);
+
+function fetchPages() {
+  for (const id of PAGES) load(id).catch(() => {}); // told when it is opened
+}
+
+async function pageOf(id) {
+  try {
+    return (await load(id)).default;
+  } catch (error) {
+    if (error instanceof TypeError && /import/i.test(error.message)) throw new ApiError({ status: 0, type: "offline", details: { isCode: true } });
+    throw error; // it came, and is wrong
+  }
+}
+
 async function show() {
   if (!server) return;
   const { id, args, query } = parse(location.hash);
@@ -162,8 +191,9 @@ async function show() {
   if (!PAGES.includes(id)) return clear(main, noSuchPage());
   const root = el("div", { class: "page-root" });
   clear(main, root);
+  main.scrollTop = 0;
   try {
-    const page = (await import(`./pages/${id}/page.js`)).default;
+    const page = await pageOf(id);
     if (mine !== visit) return;
     const left = await page.mount(root, { args, query, go, server: () => server, refreshServer, isCurrent: () => mine === visit });
     if (mine === visit) unmount = left || null;
@@ -171,13 +201,23 @@ async function show() {
     if (mine === visit) focusHeading();
   } catch (error) {
     if (mine !== visit) return;
-    clear(main, el("div", { class: "page" }, el("h1", { tabindex: "-1", text: t("error.page") }), failure(error, { retry: show })));
+    // A browser does not ask again for code that did not come; what was typed survives a reload.
+    clear(main, notShown(error, error.details?.isCode ? () => location.reload() : show));
   }
+}
+
+function notShown(error, retry) {
+  return el("div", { class: "page" }, el("h1", { tabindex: "-1", text: t("error.page") }), failure(error, { retry }));
+}
+
+function waiting() {
+  return el("div", { class: "page", aria: { busy: "true" } }, el("p", { class: "muted", text: t("loading") }));
 }
 
 function leave() {
   const fn = unmount;
   unmount = null;
+  dropToasts();
   if (!fn) return;
   try {
     fn();
@@ -249,19 +289,27 @@ function showKeys() {
 // ── signing in and out ──────────────────────────────────────────────────────────────────────
 
 async function refreshServer() {
-  server = await api.get("/server");
+  const found = await api.get("/server");
+  if (!api.isSignedIn()) throw new ApiError({ status: 401, type: "unauthorized" }); // meanwhile
+  server = found;
   if (!server.places.some((place) => place.name === api.place())) api.setPlace(server.places[0].name);
   return server;
 }
 
 async function signOut() {
+  visit += 1;
+  leave();
+  live.stop(); // what ends with the token is not told as a failure
+  document.dispatchEvent(new CustomEvent("signing-out"));
   try {
     await api.post("/sign-out");
   } catch { /* it is gone from here either way */ }
   api.signOut();
 }
 
-function askToSignIn(wasRefused) {
+/** `about`: {why: "expired"}, or {error, again} of a link that did not work. */
+function askToSignIn(about = {}) {
+  signingIn = about;
   visit += 1;
   leave();
   server = null;
@@ -273,24 +321,35 @@ function askToSignIn(wasRefused) {
   rail.hidden = true;
   drawTop();
   document.title = `${t("signin.title")} · ${t("app.name")}`;
-  signInForm(main, { wasRefused, done: enter });
+  signInForm(main, { ...about, done: enter });
 }
 
 async function enter() {
   app.classList.remove("is-out");
   rail.hidden = false;
   drawRail(parse(location.hash).id);
-  clear(main, el("div", { class: "page", aria: { busy: "true" } }, el("p", { class: "muted", text: t("loading") })));
+  clear(main, waiting());
   try {
     await refreshServer();
   } catch (error) {
     if (error.status === 401) return;
-    clear(main, el("div", { class: "page" }, el("h1", { text: t("error.page") }), failure(error, { retry: enter })));
+    clear(main, notShown(error, enter));
     return;
   }
   drawTop();
   live.start();
   await show();
+  fetchPages();
+}
+
+/** With the code of a link. One that could not be tried is kept, and tried again when asked. */
+async function enterWith(code) {
+  try {
+    await api.signIn({ code });
+  } catch (error) {
+    if (!api.isSignedIn()) return askToSignIn({ error, again: error.status === 401 ? null : () => enterWith(code) });
+  }
+  return enter();
 }
 
 async function boot() {
@@ -302,7 +361,7 @@ async function boot() {
     main.focus();
   });
   document.addEventListener("keydown", onKey);
-  document.addEventListener("signed-out", () => askToSignIn(false));
+  document.addEventListener("signed-out", (event) => askToSignIn({ why: event.detail?.why }));
   window.addEventListener("hashchange", () => {
     if (location.hash.startsWith("#code=")) location.reload();
     else show();
@@ -317,16 +376,9 @@ async function boot() {
   drawTop();
   const link = takeCode();
   if (link?.place) api.setPlace(link.place);
-  let wasRefused = false;
-  if (link?.code) {
-    try {
-      await api.signIn({ code: link.code });
-    } catch {
-      wasRefused = !api.isSignedIn();
-    }
-  }
-  if (api.isSignedIn()) await enter();
-  else askToSignIn(wasRefused);
+  if (link?.code) await enterWith(link.code);
+  else if (api.isSignedIn()) await enter();
+  else askToSignIn();
 }
 
 boot();

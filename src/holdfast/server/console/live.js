@@ -30,10 +30,15 @@ function tell(told) {
 }
 
 function hear({ id, event, data }) {
-  if (id) lastId = id;
   if (event === "hello") {
-    lastId = lastId || data?.last_id || null;
-  } else if (event === "reset") {
+    const isFirst = lastId === null;
+    lastId = lastId || id || data?.last_id || null;
+    // What happened between a page's first reading and now, nobody has told it.
+    if (isFirst) tell({ event: "reset" });
+    return;
+  }
+  if (id) lastId = id;
+  if (event === "reset") {
     lastId = data?.last_id || id || null;
     tell({ event: "reset" });
   } else if (data && typeof data === "object") tell({ id, event, ...data });

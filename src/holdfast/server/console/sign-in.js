@@ -19,7 +19,7 @@ export function takeCode() {
 }
 
 /** The form, in the place of the app; `done` when a token is there. */
-export function signInForm(root, { wasRefused, done }) {
+export function signInForm(root, { why = null, error = null, again = null, done }) {
   const input = el("input", {
     class: "input mono", type: "password", id: "token", autocomplete: "off", spellcheck: "false",
     required: true, data: { test: "token" },
@@ -35,8 +35,8 @@ export function signInForm(root, { wasRefused, done }) {
     try {
       await api.signIn({ token: input.value.trim() });
       done();
-    } catch (error) {
-      clear(told, failure(error));
+    } catch (problem) {
+      clear(told, failure(problem));
       button.disabled = false;
       button.textContent = t("signin.action");
       input.select();
@@ -46,7 +46,8 @@ export function signInForm(root, { wasRefused, done }) {
   clear(root, el("section", { class: "sign-in card", data: { test: "sign-in" } },
     el("h1", { text: t("signin.title"), tabindex: "-1" }),
     el("p", { class: "muted", text: t("signin.text") }),
-    wasRefused ? el("p", { class: "banner banner-warn", text: t("signin.code.used") }) : null,
+    why === "expired" ? el("p", { class: "banner", role: "status", data: { test: "signed-out-why" }, text: t("signin.expired") }) : null,
+    linkFailed(error, again),
     el("p", { text: t("signin.link") }),
     el("pre", { class: "command", tabindex: "0", text: "holdfast serve link" }),
     el("form", { class: "stack", on: { submit } },
@@ -54,4 +55,11 @@ export function signInForm(root, { wasRefused, done }) {
       el("div", { class: "row" }, input, button),
       told)));
   input.setAttribute("aria-label", t("signin.token.label"));
+}
+
+/** Why the link did not work: it was used up, or the server could not be asked. */
+function linkFailed(error, again) {
+  if (!error) return null;
+  if (error.status === 401) return el("p", { class: "banner banner-warn", role: "status", data: { test: "link-used" }, text: t("signin.code.used") });
+  return failure(error, { retry: again });
 }

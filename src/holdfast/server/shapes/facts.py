@@ -6,21 +6,24 @@ from typing import TYPE_CHECKING
 
 from pydantic import BaseModel, Field
 
+from holdfast.server.shapes.asking import Asked
 from holdfast.server.shapes.memory import MemoryLine, line_fields
 
 if TYPE_CHECKING:
-    from holdfast.engine.editing import Line
+    from holdfast.engine.editing import Decided, Line
     from holdfast.memory.facts import Entity
 
 __all__ = [
     "ConflictList",
     "Conflicting",
     "EntityList",
+    "FactDecided",
     "FactList",
     "FactTold",
     "Resolution",
     "Resolved",
     "Retraction",
+    "decided_of",
     "entities_of",
     "fact_of",
 ]
@@ -34,12 +37,20 @@ class FactTold(MemoryLine):
     archived: bool
 
 
+class FactDecided(FactTold):
+    """A memory as it is after a person judged it."""
+
+    operation: str | None = Field(
+        description="What undo takes it back by; null: nothing had to change."
+    )
+
+
 class FactList(BaseModel):
     facts: list[FactTold]
     total: int = Field(description="How many there are, also those beyond the limit.")
 
 
-class Retraction(BaseModel):
+class Retraction(Asked):
     reason: str | None = Field(default=None, max_length=1_000)
 
 
@@ -68,7 +79,7 @@ class ConflictList(BaseModel):
     conflicts: list[Conflicting]
 
 
-class Resolution(BaseModel):
+class Resolution(Asked):
     keep: str = Field(description="The id of the memory that is true; or new, old, both.")
 
 
@@ -77,6 +88,9 @@ class Resolved(BaseModel):
 
     old: FactTold
     new: FactTold
+    operation: str | None = Field(
+        description="What undo takes it back by; null: nothing had to change."
+    )
 
 
 def fact_of(found: Line) -> FactTold:
@@ -84,6 +98,11 @@ def fact_of(found: Line) -> FactTold:
     return FactTold(
         **line_fields(found), path=fact.path, citation=fact.citation, archived=fact.archived
     )
+
+
+def decided_of(done: Decided) -> FactDecided:
+    (found,) = done.lines
+    return FactDecided(**fact_of(found).model_dump(), operation=done.operation)
 
 
 def entities_of(found: list[Entity]) -> EntityList:

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from datetime import date, datetime
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Self
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, model_validator
 
 from holdfast.engine.editing import FileKind
 from holdfast.server.rendering import render
+from holdfast.server.shapes.asking import Asked
 from holdfast.types import Citation
 
 if TYPE_CHECKING:
@@ -117,14 +118,14 @@ class MemoryFile(BaseModel):
     locked: str | None = Field(description="Why it cannot be edited as a whole, if so.")
 
 
-class Edited(BaseModel):
+class Edited(Asked):
     text: str = Field(max_length=2_000_000)
     version: str | None = Field(
         description="The version that was read; null: there is no such file yet."
     )
 
 
-class AddedTo(BaseModel):
+class AddedTo(Asked):
     path: str
     text: str = Field(max_length=2_000_000)
     version: str | None = None
@@ -138,7 +139,7 @@ def file_of(found: File) -> MemoryFile:
     return MemoryFile(
         path=found.path,
         text=found.text,
-        html=render(found.text),
+        html=render(found.text, is_memory=True),
         version=found.version,
         kind=found.kind,
         lines=[line_of(each) for each in found.lines],
@@ -221,7 +222,7 @@ def source_of(found: Cited) -> MemorySource:
     return MemorySource(
         citation=found.citation,
         text=found.text,
-        html=render(found.text),
+        html=render(found.text, is_memory=found.path is not None),
         trust=trusts.get(found.trust or ""),
         session=found.session,
         entry=found.entry,
@@ -252,7 +253,7 @@ class History(BaseModel):
     operations: list[Change]
 
 
-class UndoAsked(BaseModel):
+class UndoAsked(Asked):
     operation: str | None = Field(
         default=None, description="Its id; null: the last one that stands."
     )
@@ -299,7 +300,7 @@ def undone_of(done: Undone) -> UndoneTold:
 # ── remember and forget ─────────────────────────────────────────────────────────────────────
 
 
-class RememberAsked(BaseModel):
+class RememberAsked(Asked):
     text: str = Field(min_length=1, max_length=100_000)
     kind: Kind | None = None
     entity: str | None = None
@@ -343,12 +344,21 @@ class RememberedTold(BaseModel):
     redirected: str | None = Field(description="Why it went elsewhere than asked, if it did.")
 
 
-class ForgetAsked(BaseModel):
+class ForgetAsked(Asked):
     targets: list[str] = Field(
-        min_length=1, max_length=100, description="Ids, or texts that are matched literally."
+        default=[], max_length=100, description="Ids, or texts that are matched literally."
+    )
+    ids: list[str] = Field(
+        default=[], max_length=100, description="Ids of memories or tasks, never read as texts."
     )
     erase: bool = Field(default=False, description="Erase everywhere, without a way back.")
     dry_run: bool = False
+
+    @model_validator(mode="after")
+    def _names_something(self) -> Self:
+        if not self.targets and not self.ids:
+            raise ValueError("name what to forget: ids, or targets")
+        return self
 
 
 class ForgottenItem(BaseModel):
@@ -392,7 +402,7 @@ class ArchiveList(BaseModel):
     items: list[ArchivedItem]
 
 
-class RestoreAsked(BaseModel):
+class RestoreAsked(Asked):
     ids: list[str] = Field(min_length=1, max_length=100)
 
 

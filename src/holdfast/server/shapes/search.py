@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from pydantic import BaseModel, Field
 
+from holdfast.server.shapes.asking import Asked
 from holdfast.types import Citation, Json
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ _OF_ENCODERS: Final = ("late window ", "late_window ", "late ", "meaning ")
 _NO_CHANNELS: Final = frozenset({"stages", "exact", "also"})
 
 
-class SearchAsked(BaseModel):
+class SearchAsked(Asked):
     query: str = Field(max_length=4_000)
     limit: int | None = Field(default=None, ge=1, le=100)
     kind: Literal["W", "B", "O", "S"] | None = None

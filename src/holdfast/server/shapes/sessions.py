@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import Annotated, Literal
 
 from fastapi import Path
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 
+from holdfast.server.shapes.asking import Asked
 from holdfast.server.shapes.transcripts import SavedLineShape, Words
 
 __all__ = [
-    "Change",
+    "ChangeAsked",
     "Compact",
     "CompactedShape",
     "Detail",
@@ -35,11 +36,7 @@ _Named = Annotated[str, Field(min_length=1, max_length=200)]
 _Goal = Annotated[str, Field(max_length=4_000)]
 
 
-class _Asked(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-
-
-class NewSession(_Asked):
+class NewSession(Asked):
     """A conversation to begin, or to go on with if there is one of that name."""
 
     name: _Named | None = None
@@ -49,29 +46,29 @@ class NewSession(_Asked):
     incognito: bool = False
 
 
-class Change(_Asked):
+class ChangeAsked(Asked):
     """What is to be changed; what is not named stays. A goal of null is taken away."""
 
     goal: _Goal | None = None
     name: _Named | None = None
 
 
-class Next(_Asked):
+class Next(Asked):
     name: _Named | None = None
 
 
-class Fork(_Asked):
+class Fork(Asked):
     entry: _Named = Field(description="The last entry that the new conversation has, too.")
     name: _Named
 
 
-class Said(_Asked):
+class Said(Asked):
     text: Annotated[str, Field(min_length=1, max_length=1_000_000, pattern=r"\S")]
     model: _Named | None = None
     stream: bool = True
 
 
-class Compact(_Asked):
+class Compact(Asked):
     focus: Annotated[str, Field(max_length=2_000)] | None = None
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Literal
 
 from pydantic import BaseModel, Field
 
+from holdfast.server.shapes.asking import Asked
 from holdfast.server.shapes.memory import Source, source_named, when
 
 if TYPE_CHECKING:
@@ -63,17 +64,17 @@ class TaskList(BaseModel):
     tasks: list[TaskTold]
 
 
-class TaskAsked(BaseModel):
+class TaskAsked(Asked):
     title: str = Field(min_length=1, max_length=2_000)
     type: str | None = Field(default=None, max_length=100)
     request: str = Field(default="", max_length=100_000)
 
 
-class TaskUpdated(BaseModel):
+class TaskUpdated(Asked):
     progress: str | None = Field(default=None, max_length=20_000, description="A line of progress.")
 
 
-class TaskClosed(BaseModel):
+class TaskClosed(Asked):
     status: Literal["done", "failed", "cancelled"] = "done"
     result: str | None = Field(default=None, max_length=100_000)
 

@@ -3,12 +3,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import datetime
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, Field
 
-from holdfast.server.rendering import render
+from holdfast.server.rendering import Renderer, render
 
 if TYPE_CHECKING:
     from holdfast.engine.chronicle import Beginning, Item, Page, SavedLine, Timeline
@@ -212,12 +213,13 @@ def saved_shape(line: SavedLine) -> SavedLineShape:
 
 
 def page_shape(page: Page) -> PageShape:
-    return PageShape(
-        items=[item_shape(each) for each in page.items], earlier=page.earlier, total=page.total
-    )
+    """The newest are looked at first: of a page of very long texts the older stay unformed."""
+    form = Renderer().render
+    items = [item_shape(each, form) for each in reversed(page.items)]
+    return PageShape(items=items[::-1], earlier=page.earlier, total=page.total)
 
 
-def item_shape(item: Item) -> ItemShape:
+def item_shape(item: Item, form: Callable[[str], str] = render) -> ItemShape:
     recall = None
     if item.kind == "recall":
         passages = [
@@ -232,7 +234,7 @@ def item_shape(item: Item) -> ItemShape:
         at=item.at,
         role=item.role,
         text=item.text,
-        html=render(item.text) if item.text else "",
+        html=form(item.text) if item.text else "",
         trust=item.trust,
         in_view=item.in_view,
         shortened=item.shortened,
@@ -246,7 +248,7 @@ def item_shape(item: Item) -> ItemShape:
             for each in item.tool_results
         ],
         usage=_usage(item.usage),
-        compaction=_compaction(item.compaction),
+        compaction=_compaction(item.compaction, form),
         flush=_flush(item.flush),
         recall=recall,
         prune=None if item.prune is None else PruneShape.model_validate(_fields(item.prune)),
@@ -268,11 +270,11 @@ def _usage(usage: Usage | None) -> UsageShape | None:
     )
 
 
-def _compaction(told: Compacted | None) -> CompactionShape | None:
+def _compaction(told: Compacted | None, form: Callable[[str], str]) -> CompactionShape | None:
     if told is None:
         return None
     summary = [
-        SummaryShape(text=each.text, html=render(each.text), sources=list(each.sources))
+        SummaryShape(text=each.text, html=form(each.text), sources=list(each.sources))
         for each in told.summary
     ]
     return CompactionShape.model_validate({**_fields(told), "summary": summary})

@@ -28,22 +28,38 @@ const KINDS = {
   "-": { name: "removed", word: "diff.removed" },
 };
 
-// What a person need not see of a memory line: its hidden comment.
-const COMMENT = "<!-- hf ";
+// What a person need not see of a memory line: the comment in which its provenance is kept. What
+// only looks like one stays, for it may say anything.
+const COMMENT = /\s*<!-- hf (\{[^\n]*\}) -->\s*$/;
+const FIELDS = new Set([
+  "id", "user", "chat", "observed", "since", "until", "verified", "retracted", "sources",
+  "supersedes", "agrees", "trust", "had_hidden",
+]);
+const WORD = /^[^\s<>]{1,200}$/;
 
-function withoutComment(line) {
-  const at = line.lastIndexOf(COMMENT);
-  return at < 0 ? line : line.slice(0, at).trimEnd();
+function isProvenance(written) {
+  try {
+    const told = JSON.parse(written);
+    return Object.entries(told).every(
+      ([name, value]) => FIELDS.has(name) && [value].flat().every((each) => typeof each === "boolean" || WORD.test(each)),
+    );
+  } catch {
+    return false;
+  }
 }
 
-/** What came and went: [{sign: "+" | "-", text}]; lines that hold a memory come first. */
+function withoutComment(line) {
+  const start = line.lastIndexOf("<!-- hf "); // the last one only: looking is linear so
+  const found = start < 0 ? null : COMMENT.exec(line.slice(start));
+  return found && isProvenance(found[1]) ? line.slice(0, start).trimEnd() : line;
+}
+
+/** What came and went: [{sign: "+" | "-", text, written}]; lines that hold a memory come first. */
 export function lines(text) {
   const all = parsed(text ?? "").filter(({ sign }) => sign === "+" || sign === "-");
-  const held = all.filter((each) => each.text.includes(COMMENT));
-  return [...held, ...all.filter((each) => !each.text.includes(COMMENT))].map(({ sign, text: line }) => ({
-    sign,
-    text: withoutComment(line),
-  }));
+  const told = all.map(({ sign, text: written }) => ({ sign, text: withoutComment(written), written }));
+  const isHeld = (each) => each.text !== each.written;
+  return [...told.filter(isHeld), ...told.filter((each) => !isHeld(each))];
 }
 
 export function counts(text) {

@@ -6,14 +6,15 @@ import { t } from "../words.js";
 import "./words.js";
 
 const MARKS = ["prune", "flush", "hard", "compact"];
-const COLOURS = { messages: 1, tool_results: 2, memory: 3, summary: 4, system: 5, tools: 6, images: 7 };
+const COLOURS = { messages: 1, tool_results: 2, memory: 3, summary: 4, system: 5, tools: 6, images: 7, rest: "rest" };
+const ORDER = ["system", "tools", "memory", "summary", "messages", "tool_results", "images", "rest"];
 
 let count = 0;
 
 /** {node, update(standing)}: nothing is drawn before the first standing. */
 export function gauge() {
   const used = el("strong", { class: "gauge-used num", data: { test: "gauge-used" } });
-  const source = el("span", { class: "muted small gauge-source" });
+  const source = el("span", { class: "muted small gauge-source cut" });
   const track = el("div", {
     class: "gauge-track", role: "meter", aria: { valuemin: "0", label: t("gauge.label") },
   });
@@ -47,9 +48,18 @@ export function gauge() {
   return { node, head, update };
 }
 
+/** What the estimate knows, always in the same order, and what the provider counted beyond it. */
+function fillsOf(standing) {
+  const known = standing.fills.reduce((sum, fill) => sum + fill.tokens, 0);
+  const rest = { name: "rest", tokens: standing.projected - known };
+  const place = (fill) => (ORDER.includes(fill.name) ? ORDER.indexOf(fill.name) : ORDER.length);
+  return [...standing.fills, ...(rest.tokens > 0 ? [rest] : [])].sort((a, b) => place(a) - place(b));
+}
+
 function drawTrack(track, standing, window) {
-  const total = standing.fills.reduce((sum, fill) => sum + fill.tokens, 0) || 1;
-  const parts = standing.fills.map((fill) => {
+  const fills = fillsOf(standing);
+  const total = fills.reduce((sum, fill) => sum + fill.tokens, 0) || 1;
+  const parts = fills.map((fill) => {
     const part = el("span", { class: "gauge-part", data: { fill: COLOURS[fill.name] || 5 } });
     part.style.setProperty("width", `${(fill.tokens / total) * Math.min(1, standing.projected / window) * 100}%`);
     part.title = `${nameOf(fill.name)}: ${tokens(fill.tokens)}`;
@@ -95,7 +105,7 @@ function drawFills(node, standing, window) {
     el("span", { class: "gauge-swatch", data: { fill: colour } }), el("span", { class: "grow", text: name }),
     el("span", { class: "num", text: tokens(n) }), el("span", { class: "num muted gauge-share", text: percent(n / window) }));
   clear(node,
-    standing.fills.map((fill) => row(COLOURS[fill.name] || 5, nameOf(fill.name), fill.tokens)),
+    fillsOf(standing).map((fill) => row(COLOURS[fill.name] || 5, nameOf(fill.name), fill.tokens)),
     row("free", t("gauge.free"), Math.max(0, window - standing.projected)));
 }
 

@@ -150,7 +150,7 @@ function tabled({ heads, rows }, label) {
   const body = el("tbody");
   const details = el(
     "details",
-    { class: "plot-table" },
+    { class: "plot-table", data: { key: `table:${label}` } },
     el("summary", { text: t("plots.table") }),
     el(
       "div",

@@ -8,6 +8,8 @@ import { confirm } from "./dialog.js";
 import { failure } from "./toast.js";
 import "./words.js";
 
+const FEW = 5;
+
 /** The card. flush: {outcome, saved, file, operation, lines, reason, duplicates?}; `open` shows the lines. */
 export function savedCard(flush, { open = true, onChange = null } = {}) {
   if (!flush.saved) return nothingSaved(flush);
@@ -20,7 +22,7 @@ export function savedCard(flush, { open = true, onChange = null } = {}) {
       icon("down")),
     el("div", { class: "saved-body" },
       el("p", { class: "muted small", text: t("saved.why") }),
-      lines.length ? el("ul", { class: "saved-lines" }, lines.map(savedLine)) : el("p", { class: "muted", text: t("saved.lines.gone") }),
+      lines.length ? savedLines(lines) : el("p", { class: "muted", text: t("saved.lines.gone") }),
       flush.file ? el("div", { class: "row" },
         lines.length ? el("button", {
           class: "button button-small", type: "button", data: { test: "undo-save" },
@@ -36,6 +38,22 @@ function nothingSaved(flush) {
   return el("p", { class: "line-note", data: { test: "saved-none" } }, icon("check"),
     el("span", { text: t("saved.none") + known }),
     flush.reason ? el("span", { class: "muted", text: ` (${flush.reason})` }) : null);
+}
+
+/** The first few, and the others when asked for; two more are no reason to ask. */
+function savedLines(lines) {
+  const shown = lines.length <= FEW + 2 ? lines.length : FEW;
+  const list = el("ul", { class: "saved-lines" }, lines.slice(0, shown).map(savedLine));
+  const others = lines.slice(shown);
+  if (!others.length) return list;
+  const more = el("button", { class: "link small", type: "button", data: { test: "saved-more" }, text: t("saved.more", { count: others.length }) });
+  more.addEventListener("click", () => {
+    const added = others.map(savedLine);
+    list.append(...added);
+    more.remove();
+    added[0].querySelector("a")?.focus();
+  });
+  return [list, el("div", { class: "row" }, more)];
 }
 
 function savedLine(line) {

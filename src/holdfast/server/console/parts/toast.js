@@ -5,6 +5,9 @@ import { t } from "../words.js";
 
 const STAYS = 6000;
 const AT_MOST = 3;
+const FRESH = 1000; // ms: "deleted", and the list is opened
+
+const born = new WeakMap();
 
 function corner() {
   let node = document.getElementById("toasts");
@@ -35,10 +38,19 @@ export function toast(text, { kind = "plain", action = null } = {}) {
   const place = corner();
   while (place.childElementCount >= AT_MOST) place.firstElementChild.remove();
   place.append(node);
+  born.set(node, Date.now());
   let timer = setTimeout(leave, action ? STAYS * 2 : STAYS);
   node.addEventListener("mouseenter", () => clearTimeout(timer));
   node.addEventListener("mouseleave", () => { timer = setTimeout(leave, STAYS); });
   return leave;
+}
+
+/** Another page is shown: what was told about the one before is gone, unless it is the reason. */
+export function dropToasts() {
+  const now = Date.now();
+  for (const node of document.querySelectorAll("#toasts > .toast")) {
+    if (now - born.get(node) > FRESH) node.remove();
+  }
 }
 
 /** What went wrong, why, what to do. `retry` adds a button. */

@@ -13,8 +13,9 @@ import { failure } from "./toast.js";
 import "./words.js";
 
 const ROLES = ["user", "assistant", "tool", "system"];
-const ORIGINALS = 500;
-const MARKERS = ["reset", "closed", "fork", "renamed"];
+const ORIGINALS = 200; // read at once; the rest by a button
+const MARKERS = ["reset", "closed", "fork", "renamed", "model", "goal", "command", "memory", "vars"];
+const SAYS = { model: "name", goal: "text", memory: "mode", vars: "text", fork: "session" };
 const DRAWN = { message, recall, prune, compaction, flush, restored, marker };
 
 export function item(it, { session, onExpand = null, open = false } = {}) {
@@ -37,10 +38,14 @@ function message(it, about) {
   const body = el("div", { class: "message-body" });
   const node = el("article", { class: `message message-${role}`, data: { test: "message", role } },
     onlyResults ? null : head(it, role), body);
-  if (!onlyResults) showText(body, it);
+  const said = el("div", { class: "message-text" });
+  if (!onlyResults) {
+    showText(said, it);
+    body.append(said);
+  }
   for (const call of it.tool_calls || []) body.append(toolCall(call));
   for (const result of results) body.append(toolResult(it, result, about));
-  if (!onlyResults && (it.shortened || it.truncated)) body.append(wholeButton(it, about, (whole) => showText(clear(body), whole)));
+  if (!onlyResults && (it.shortened || it.truncated)) body.append(wholeButton(it, about, (whole) => showText(said, { ...it, ...whole })));
   return node;
 }
 
@@ -54,10 +59,11 @@ function head(it, role) {
     it.in_view === false ? el("span", { class: "badge", text: t("item.out") }) : null);
 }
 
-function showText(body, it) {
-  if (it.html) body.prepend(setHtml(el("div", { class: "prose", dir: "auto" }), it.html));
-  else if (it.text) body.prepend(el("div", { class: "plain", dir: "auto", text: it.text }));
-  else if (!(it.tool_calls || []).length) body.prepend(el("p", { class: "muted", text: t("item.empty") }));
+function showText(said, it) {
+  clear(said);
+  if (it.html) said.append(setHtml(el("div", { class: "prose", dir: "auto" }), it.html));
+  else if (it.text) said.append(el("div", { class: "plain", dir: "auto", text: it.text }));
+  else if (!(it.tool_calls || []).length) said.append(el("p", { class: "muted", text: t("item.empty") }));
 }
 
 export function toolCall(call) {
@@ -145,15 +151,37 @@ async function showOriginals(node, it, { session, onExpand }) {
   clear(node, el("div", { class: "skeleton skeleton-block", aria: { busy: "true" } }));
   try {
     const { from_seq: from, to_seq: to } = it.compaction;
-    const items = onExpand ? await onExpand(it) : (await api.get(`${path(session)}/transcript`, { from, to, limit: ORIGINALS })).items;
-    const shown = items.filter((each) => each.seq !== it.seq);
-    clear(node, el("div", { class: "originals", role: "group", aria: { label: t("fold.originals.label") } },
-      shown.map((each) => item({ ...each, in_view: true }, { session }))));
+    const page = onExpand ? { items: await onExpand(it) } : await api.get(`${path(session)}/transcript`, { from, to, limit: ORIGINALS });
+    const group = el("div", { class: "originals", role: "group", aria: { label: t("fold.originals.label") } });
+    clear(node, group);
+    addOriginals(group, page, it, session);
     return true;
   } catch (error) {
     clear(node, failure(error));
     return false;
   }
+}
+
+/** A page of them, on top of the later ones; and the way to the earlier, while there are any. */
+function addOriginals(group, page, it, session) {
+  const { from_seq: from, to_seq: to } = it.compaction;
+  const shown = page.items.filter((each) => each.seq !== it.seq);
+  group.prepend(...shown.map((each) => item({ ...each, in_view: true }, { session })));
+  const first = page.items[0]?.seq;
+  if (page.earlier === null || page.earlier === undefined || first === undefined || first <= from) return;
+  const more = el("button", { class: "button button-small", type: "button", data: { test: "more-originals" }, text: t("fold.originals.more") });
+  more.addEventListener("click", async () => {
+    more.disabled = true;
+    try {
+      const earlier = await api.get(`${path(session)}/transcript`, { from, to, before: page.earlier, limit: ORIGINALS });
+      more.remove();
+      addOriginals(group, earlier, it, session);
+    } catch (error) {
+      more.disabled = false;
+      more.after(failure(error));
+    }
+  });
+  group.prepend(more);
 }
 
 function summaryPart(part, { session }) {
@@ -198,6 +226,7 @@ function restored(it) {
 
 function marker(it) {
   const kind = it.marker?.kind || it.kind;
+  const value = it.marker?.[SAYS[kind]] || "";
   const text = MARKERS.includes(kind) ? t(`marker.${kind}`) : t("marker.other", { kind });
-  return el("p", { class: "line-note line-marker" }, el("span", { text }), el("time", { class: "muted", datetime: it.at, title: when(it.at).title, text: clock(it.at) }));
+  return el("p", { class: "line-note line-marker" }, el("span", { text: value ? t("marker.says", { text, value }) : text }), el("time", { class: "muted", datetime: it.at, title: when(it.at).title, text: clock(it.at) }));
 }

@@ -2,27 +2,32 @@
 
 import { el, icon } from "../../dom.js";
 import { t } from "../../words.js";
-import { draft, keepDraft } from "./drafts.js";
+import { draft, keepDraft, leaveNoTrace, without } from "./drafts.js";
 
 const TALLEST = 220;
 
-/** {node, setRunning(bool), setClosed(bool), giveBack(text), focus(), moveTo(session)}. */
-export function composer({ session, placeholder, onSend, onStop }) {
+/** {node, setRunning(bool), setClosed(bool), giveBack(text), focus(), moveTo(session)}; `onNew`: the way on. */
+export function composer({ session, placeholder, onSend, onStop, onNew = null }) {
   let name = session;
   let running = false;
   let closed = false;
+  let sent = null; // on its way: still in the draft, no longer in the field
   const field = el("textarea", {
     class: "composer-field", rows: "1", placeholder, data: { test: "composer" }, aria: { label: t("chat.composer") }, dir: "auto",
     on: { input: typed, keydown: pressed },
   });
   const send = el("button", { class: "button button-primary composer-send", type: "submit", data: { test: "send" } }, icon("send"), el("span", { text: t("chat.send") }));
   const stop = el("button", { class: "button composer-send", type: "button", data: { test: "stop" }, on: { click: () => onStop() } }, icon("stop"), el("span", { text: t("chat.stop") }));
-  const node = el("form", { class: "composer", on: { submit: (event) => { event.preventDefault(); submit(); } } }, field, send, stop);
+  const next = el("button", { class: "button button-primary composer-next", type: "button", data: { test: "closed-new" }, on: { click: () => onNew?.() } }, icon("plus"), t("chat.new"));
+  const node = el("form", { class: "composer", on: { submit: (event) => { event.preventDefault(); submit(); } } }, field, send, stop, next);
 
   function typed() {
-    keepDraft(name, field.value);
+    keepDraft(name, unsent());
     fit();
   }
+
+  /** What the server does not have yet. */
+  const unsent = () => [sent, field.value].filter(Boolean).join("\n");
 
   function fit() {
     field.style.setProperty("height", "auto");
@@ -44,14 +49,21 @@ export function composer({ session, placeholder, onSend, onStop }) {
   function submit() {
     const text = field.value.trim();
     if (!text || running || closed) return;
-    field.value = "";
-    fit();
+    take(text, "");
+    field.focus({ preventScroll: true }); // the button that was pressed goes away
     onSend(text); // the draft stays stored until the server has the message
   }
 
+  function take(text, rest) {
+    sent = text;
+    field.value = rest;
+    fit();
+  }
+
   function draw() {
-    send.hidden = running;
+    send.hidden = running || closed;
     stop.hidden = !running;
+    next.hidden = !closed || running || !onNew;
     field.disabled = closed;
     field.placeholder = closed ? t("chat.composer.closed") : placeholder;
     fit();
@@ -64,14 +76,25 @@ export function composer({ session, placeholder, onSend, onStop }) {
     setRunning(value) { running = value; draw(); },
     setClosed(value) { closed = value; draw(); },
     /** The server has it: what is stored now is only what was typed since. */
-    accepted() { keepDraft(name, field.value); },
+    accepted() { sent = null; keepDraft(name, field.value); },
+    /** A message is on its way that was sent before this field was made. */
+    holdBack(text) { if (text !== null) take(text, without(field.value, text)); },
     giveBack(text) {
+      sent = null;
       field.value = field.value.trim() ? `${text}\n${field.value}` : text;
       keepDraft(name, field.value);
       fit();
     },
     focus: () => field.focus({ preventScroll: true }),
     fit,
-    moveTo(other) { keepDraft(name, ""); name = other; },
+    /** The message that is on its way goes along: it is not lost with this page. */
+    moveTo(other, isPrivate) {
+      keepDraft(name, "");
+      leaveNoTrace(name, false);
+      name = other;
+      leaveNoTrace(name, isPrivate);
+      keepDraft(name, unsent());
+    },
+    setPrivate(value) { leaveNoTrace(name, value); },
   };
 }

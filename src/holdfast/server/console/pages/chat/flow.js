@@ -12,7 +12,9 @@ import { t } from "../../words.js";
 
 const PAGE = 60;
 const TOLD = ["reset", "closed", "fork", "forked", "new"];
+const CHANGES_VIEW = ["compaction", "prune"]; // of what was said before
 const PACE = 60; // ms between two additions to an answer that is being heard
+const LOW = window.matchMedia("(max-height: 560px)");
 const NEAR = 120; // px from the bottom that count as reading the newest
 
 /** Whether it is part of the story; which model was chosen, or a goal, stands in the head. */
@@ -30,18 +32,22 @@ function here(it) {
   return it.kind === "restored" ? it.seq - 1.5 : it.seq;
 }
 
-/** {node, load(), refresh(), begin(text), step(step), end(error), status(text), …} of a session. */
-export function flow({ session, empty }) {
+/** {node, load(), refresh(), begin(text, since), step(step), end(error), say(text), …} of a session. */
+export function flow({ session, empty, onAskAgain }) {
   const path = `/sessions/${encodeURIComponent(session)}`;
   const rows = new Map(); // seq → {item, node, drawn}
   let earlier = null;
   let turn = null;
+  let isClosed = false;
+  let isRead = false;
 
   const more = el("button", { class: "button button-small chat-earlier", type: "button", text: t("chat.earlier"), on: { click: loadEarlier } });
   const list = el("div", { class: "flow-list" });
   const tail = el("div", { class: "flow-tail" });
   const status = el("div", { class: "flow-status", role: "status" });
-  const inner = el("div", { class: "flow-inner" }, more, list, tail, status);
+  const unanswered = el("div", { class: "flow-unanswered" });
+  const notice = el("div", { class: "flow-notice" });
+  const inner = el("div", { class: "flow-inner" }, more, list, unanswered, tail, status, notice);
   const down = el("button", { class: "button button-small flow-down", type: "button", hidden: true, on: { click: () => toBottom(true) } }, icon("down"), t("chat.bottom"));
   const scroller = el("div", { class: "flow", tabindex: "0", role: "region", aria: { label: t("chat.messages") }, on: { scroll: scrolled } }, inner);
   const node = el("div", { class: "flow-wrap" }, scroller, down);
@@ -54,14 +60,18 @@ export function flow({ session, empty }) {
 
   let stick = true;
 
+  /** On a low screen the head scrolls away with the messages: then the column is what scrolls. */
+  const box = () => (LOW.matches && node.parentElement) || scroller;
+
   function scrolled() {
-    stick = scroller.scrollHeight - scroller.scrollTop - scroller.clientHeight < NEAR;
+    const { scrollHeight, scrollTop, clientHeight } = box();
+    stick = scrollHeight - scrollTop - clientHeight < NEAR;
     down.hidden = stick;
   }
 
   function toBottom(force) {
     if (!force && !stick) return;
-    scroller.scrollTop = scroller.scrollHeight;
+    box().scrollTop = box().scrollHeight;
     stick = true;
     down.hidden = true;
   }
@@ -69,6 +79,7 @@ export function flow({ session, empty }) {
   // ── what is on disk ───────────────────────────────────────────────────────────────────────
 
   async function load() {
+    node.parentElement?.addEventListener("scroll", scrolled);
     clear(list, [1, 2, 3].map(() => el("div", { class: "skeleton skeleton-block", aria: { busy: "true" } })));
     const page = await api.get(`${path}/transcript`, { limit: PAGE });
     clear(list);
@@ -78,10 +89,10 @@ export function flow({ session, empty }) {
 
   async function loadEarlier() {
     more.disabled = true;
-    const height = scroller.scrollHeight;
+    const height = box().scrollHeight;
     try {
       take(await api.get(`${path}/transcript`, { before: earlier, limit: PAGE }), true);
-      scroller.scrollTop += scroller.scrollHeight - height;
+      box().scrollTop += box().scrollHeight - height;
     } catch (error) {
       more.after(failure(error));
     }
@@ -108,11 +119,10 @@ export function flow({ session, empty }) {
   }
 
   function take(page, isEdge) {
+    isRead = true;
     if (isEdge) earlier = page.earlier;
-    const newest = Math.max(-1, ...rows.keys());
-    const first = page.items[0];
-    if (!isEdge && first && newest >= 0 && first.seq > newest + 1 && page.earlier !== null && page.earlier > newest) {
-      rows.clear(); // more happened than one page: begin anew from the newest
+    else if (isOutdated(page)) {
+      for (const seq of [...rows.keys()]) if (seq < page.items[0].seq) rows.delete(seq);
       earlier = page.earlier;
     }
     for (const it of page.items) {
@@ -123,7 +133,20 @@ export function flow({ session, empty }) {
     draw();
   }
 
+  /** Whether the rows above a page that was read anew can no longer be shown as they are: more
+      happened than one page holds, or something in it changed what the model sees of them. */
+  function isOutdated(page) {
+    const first = page.items[0];
+    const last = newest();
+    if (!first || last < 0 || page.earlier === null) return false;
+    if (first.seq > last + 1 && page.earlier > last) return true;
+    return page.items.some((it) => it.seq > last && (CHANGES_VIEW.includes(it.kind) || it.marker?.kind === "reset"));
+  }
+
+  const newest = () => Math.max(-1, ...rows.keys());
+
   function draw() {
+    if (!isRead) return;
     const all = [...rows.values()].map((row) => row.item);
     const folds = all.filter((it) => it.kind === "compaction" && it.compaction);
     const folded = (it) => it.in_view === false && !["compaction", "flush"].includes(it.kind)
@@ -138,7 +161,29 @@ export function flow({ session, empty }) {
     place(nodes);
     more.hidden = earlier === null || earlier === undefined || onlyFolded();
     if (!nodes.length && !turn) clear(list, empty());
+    drawUnanswered(all);
     toBottom(false);
+  }
+
+  /** The last question has no answer: it was stopped before the first word, or the model failed. */
+  function drawUnanswered(all) {
+    const last = all.filter((it) => it.kind === "message").sort((a, b) => a.seq - b.seq).at(-1);
+    const isWaiting = last?.role === "user" && last.text && !turn && !isClosed && !status.childElementCount;
+    if (!isWaiting) return clear(unanswered);
+    if (unanswered.dataset.seq === String(last.seq) && unanswered.childElementCount) return unanswered;
+    unanswered.dataset.seq = last.seq;
+    return clear(unanswered, el("p", { class: "line-note", data: { test: "unanswered" } }, el("span", { text: t("chat.unanswered") }),
+      el("button", { class: "button button-small", type: "button", data: { test: "ask-again" }, text: t("chat.again"), on: { click: () => askAgain(last) } })));
+  }
+
+  async function askAgain(it) {
+    for (const button of unanswered.querySelectorAll("button")) button.disabled = true;
+    try {
+      const whole = it.truncated ? await api.get(`${path}/entries/${encodeURIComponent(it.id)}`) : it;
+      onAskAgain(whole.text);
+    } catch (error) {
+      clear(unanswered, failure(error));
+    }
   }
 
   /** Whether everything earlier lies behind a fold that is shown: then the fold is the way in. */
@@ -160,9 +205,9 @@ export function flow({ session, empty }) {
   let heard = ""; // of the answer, and not put in yet
   let writing = null;
 
-  function begin(text) {
+  /** `since`: the newest entry before it; what stands behind that belongs to the turn. */
+  function begin(text, since = newest()) {
     heard = "";
-    const since = Math.max(-1, ...rows.keys());
     turn = {
       text: null,
       said: text === null ? null : saidNode(text),
@@ -179,6 +224,7 @@ export function flow({ session, empty }) {
     };
     clear(tail, turn.said, el("p", { class: "flow-wait muted" }, el("span", { class: "spinner" }), t("chat.thinking")));
     if (!rows.size) clear(list);
+    else draw();
     toBottom(true);
   }
 
@@ -196,7 +242,10 @@ export function flow({ session, empty }) {
       return;
     }
     write();
-    if (it.kind === "said") tail.prepend(turn.said = saidNode(it.text));
+    if (it.kind === "said") {
+      tail.prepend(turn.said = saidNode(it.text));
+      draw(); // the transcript may have it already
+    }
     else if (it.kind === "tool_call") addTool(toolCall({ name: it.tool, arguments: it.arguments }));
     else if (it.kind === "tool_result") addTool(toolResult({}, { name: it.tool, text: it.result || "", is_error: it.is_error }, { session }));
     toBottom(false);
@@ -242,6 +291,7 @@ export function flow({ session, empty }) {
     write();
     if (!wasAccepted) turn?.said?.remove(); // it goes back into the field
     tail.querySelector(".flow-wait")?.remove();
+    for (const spinner of tail.querySelectorAll(".spinner")) spinner.remove();
     try {
       const page = await api.get(`${path}/transcript`, { limit: PAGE });
       turn = null;
@@ -249,16 +299,41 @@ export function flow({ session, empty }) {
       take(page, rows.size === 0);
     } catch (other) {
       turn = null;
-      for (const spinner of tail.querySelectorAll(".spinner")) spinner.remove();
       if (!error) error = other;
     }
-    if (error) tail.append(failure(error));
+    if (error) tail.append(told(error));
     toBottom(false);
+  }
+
+  function told(error) {
+    const shown = failure(error);
+    shown.dataset.type = error.type || "";
+    return shown;
+  }
+
+  /** What was told to have failed for that reason can be done now. */
+  function forgive(type) {
+    for (const shown of [...tail.children]) if (shown.dataset.type === type) shown.remove();
   }
 
   function say(text, test) {
     clear(status, text ? el("p", { class: "flow-doing", data: { test } }, el("span", { class: "spinner" }), el("span", { text })) : null);
-    toBottom(false);
+    draw();
+  }
+
+  function leave() {
+    resized.disconnect();
+    node.parentElement?.removeEventListener("scroll", scrolled);
+  }
+
+  /** Below everything: what stands in the way of an answer. */
+  function setNotice(child) {
+    clear(notice, child);
+  }
+
+  function setClosed(value) {
+    isClosed = value;
+    draw();
   }
 
   function note(child) {
@@ -266,5 +341,5 @@ export function flow({ session, empty }) {
     toBottom(true);
   }
 
-  return { node, load, refresh, begin, step, end, say, note, isRunning: () => turn !== null, toBottom, leave: () => resized.disconnect() };
+  return { node, load, refresh, newest, begin, step, end, say, note, forgive, setNotice, setClosed, toBottom, leave };
 }

@@ -79,7 +79,11 @@ export function chatHead({ path, on, toggleList }) {
       el("button", { class: "button button-small", type: "button", data: { test: "near-full-new" }, text: t("chat.full.action"), on: { click: startNew } })) : null);
   }
 
+  let isStarting = false;
+
   async function startNew(event) {
+    if (isStarting) return;
+    isStarting = true;
     const button = event?.currentTarget;
     if (button instanceof HTMLButtonElement && button.closest(".chat-banner")) {
       button.disabled = true;
@@ -90,8 +94,12 @@ export function chatHead({ path, on, toggleList }) {
       on.follow((await api.post(`${path}/new`, {})).name);
     } catch (error) {
       banner.append(failure(error));
-      if (button) button.disabled = false;
+      if (button instanceof HTMLButtonElement && button.closest(".chat-banner")) {
+        button.disabled = false;
+        button.textContent = t("chat.full.action");
+      }
     }
+    isStarting = false;
     on.busy(null);
   }
 

@@ -45,7 +45,8 @@ export function sessionList({ current, onNew }) {
         class: "chat-list-row", href: linkTo.chat(each.name), data: { test: "chat-session" }, aria: { current: each.name === shown ? "true" : null },
       }, el("span", { class: "chat-list-name cut", text: each.name }),
       el("span", { class: "muted small cut", title: when(each.last_at).title, text: each.goal || when(each.last_at).text }),
-      each.is_incognito ? icon("hidden") : null))));
+      each.is_incognito ? icon("hidden") : null,
+      each.is_closed ? el("span", { class: "badge", text: t("chat.badge.closed") }) : null))));
   }
 
   return {

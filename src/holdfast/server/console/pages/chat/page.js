@@ -1,6 +1,6 @@
 // Chat: talk, and see how full the context is, what was saved, and what was summarised.
 
-import { api } from "../../api.js";
+import { api, ApiError } from "../../api.js";
 import { clear, el, icon } from "../../dom.js";
 import { linkTo } from "../../format.js";
 import { live } from "../../live.js";
@@ -8,14 +8,20 @@ import { failure, toast } from "../../parts/toast.js";
 import { t } from "../../words.js";
 import { beginning } from "./begin.js";
 import { composer } from "./composer.js";
+import { keepLastSession, lastSession } from "./drafts.js";
 import { flow } from "./flow.js";
 import { chatHead } from "./head.js";
 import { sessionList } from "./list.js";
 import { tourBar } from "./tour.js";
+import { startTurn, turnOf } from "./turns.js";
 import { ways, waysDialog } from "./ways.js";
 import "./words.js";
 
 const SHOWN_AT_LEAST = 900; // ms that "Saving…" stays: a rule-based flush takes a few
+
+const ELSEWHERE = 60000; // ms without a word of an answer that is given elsewhere
+
+let wantsField = null; // the session whose field takes the focus when it is opened
 
 const isNarrow = () => window.matchMedia("(max-width: 760px)").matches;
 
@@ -23,7 +29,12 @@ export default {
   id: "chat",
   async mount(root, about) {
     const page = new ChatPage(root, about);
-    await page.open();
+    try {
+      await page.open();
+    } catch (error) {
+      page.leave();
+      throw error;
+    }
     return () => page.leave();
   },
 };
@@ -33,7 +44,9 @@ class ChatPage {
     Object.assign(this, { root, go, server, refreshServer, isCurrent });
     this.name = args[0] || null;
     this.wantsNew = query.new !== undefined;
-    this.turn = null; // AbortController of the turn that is going on
+    this.turn = null; // the one that is going on here: it outlives this page
+    this.unwatch = null;
+    this.asked = new Map(); // name of a reading → how often: an older answer never replaces a newer
     this.offs = [];
     this.timers = new Map();
   }
@@ -47,7 +60,8 @@ class ChatPage {
     this.column = el("div", { class: "chat-column" });
     this.tour = this.isTour() ? this.makeTour() : null;
     clear(this.root, this.tour?.node, el("div", { class: "chat" }, this.list.node, this.column), this.announce);
-    const { sessions, error } = await this.list.refresh();
+    this.offs.push(live.on((told) => this.hear(told))); // before anything is read: nothing falls between
+    const [{ sessions, error }] = await Promise.all([this.list.refresh(), this.readTour()]);
     if (!this.isCurrent()) return;
     if (error && !this.name) throw error; // the shell tells it, and offers to try again
     if (!this.name && !this.wantsNew) this.name = this.startingSession(sessions);
@@ -55,7 +69,6 @@ class ChatPage {
     if (this.name) await this.openSession();
     else this.openNew();
     if (!this.isCurrent()) return;
-    this.offs.push(live.on((told) => this.hear(told)));
     const onKey = (event) => this.onEscape(event);
     document.addEventListener("keydown", onKey);
     this.offs.push(() => document.removeEventListener("keydown", onKey));
@@ -65,7 +78,7 @@ class ChatPage {
   leave() {
     for (const off of this.offs) off();
     for (const timer of this.timers.values()) clearTimeout(timer);
-    this.turn?.abort();
+    this.unwatch?.();
     this.flow?.leave();
   }
 
@@ -75,6 +88,8 @@ class ChatPage {
 
   startingSession(sessions) {
     if (this.isTour() && this.server().tour) return this.server().tour.session;
+    const last = lastSession();
+    if (last && sessions.some((each) => each.name === last)) return last;
     return (sessions.find((each) => !each.is_closed) || {}).name || null;
   }
 
@@ -84,22 +99,32 @@ class ChatPage {
 
   /** One conversation: the head, what was said, the field. */
   async openSession() {
-    this.flow = flow({ session: this.name, empty: () => this.nothingSaid() });
+    this.flow = flow({ session: this.name, empty: () => this.nothingSaid(), onAskAgain: (text) => this.send(text) });
     this.head = chatHead({
       path: this.path, toggleList: () => this.toggleList(),
       on: {
         go: this.go,
-        follow: (name) => this.go(linkTo.chat(name)),
+        follow: (name) => {
+          wantsField = name;
+          this.go(linkTo.chat(name));
+        },
         changed: () => this.readAnew(),
         busy: (text, test) => this.flow.say(text, test),
       },
     });
     this.field = this.makeField();
-    clear(this.column, this.head.node, this.noModel(), this.flow.node, this.field.node);
+    clear(this.column, this.head.node, this.flow.node, this.field.node);
+    this.flow.setNotice(this.noModel());
+    this.told = null;
     try {
       const [detail] = await Promise.all([api.get(this.path), this.flow.load()]);
+      if (!this.isCurrent()) return;
+      keepLastSession(this.name);
       this.showDetail(detail);
       this.measure(0);
+      this.resume();
+      if (wantsField === this.name && !isNarrow()) this.field.focus();
+      wantsField = null;
       this.flow.toBottom(true);
       this.field.fit();
     } catch (error) {
@@ -109,6 +134,7 @@ class ChatPage {
 
   showMissing(error) {
     const isGone = error.status === 404 || error.status === 410;
+    if (isGone) keepLastSession(null);
     clear(this.column, el("div", { class: "page" },
       el("h1", { tabindex: "-1", text: isGone ? t("chat.gone.title", { name: this.name }) : t("error.page") }),
       failure(error, { retry: isGone ? null : () => { this.list.refresh(); this.openSession(); } }),
@@ -117,7 +143,7 @@ class ChatPage {
 
   /** None yet: the first message begins one. */
   openNew() {
-    this.beginning = beginning(this.noModel("h1"));
+    this.beginning = beginning(this.noModel(true));
     this.flow = null;
     this.head = null;
     this.field = this.makeField();
@@ -134,9 +160,10 @@ class ChatPage {
   makeField() {
     return composer({
       session: this.name,
-      placeholder: this.isTour() ? t("chat.composer.tour") : t(isNarrow() ? "chat.composer.short" : "chat.composer.placeholder"),
+      placeholder: this.isTour() ? t(isNarrow() ? "chat.composer.tour.short" : "chat.composer.tour") : t(isNarrow() ? "chat.composer.short" : "chat.composer.placeholder"),
       onSend: (text) => this.send(text),
       onStop: () => this.stop(),
+      onNew: () => this.go("#/chat?new=1"),
     });
   }
 
@@ -145,19 +172,23 @@ class ChatPage {
       el("a", { href: linkTo.session(this.name), text: t("chat.empty.link") }));
   }
 
-  noModel(heading = "h2") {
+  /** Before the first message the ways to a model are the page; in a conversation, one line that opens. */
+  noModel(isPage = false) {
     const { model, places } = this.server();
     if (this.isTour() || !model || model.name) return null;
     const tour = places.some((place) => place.name === "tour");
-    const node = el("div", { class: "card chat-ways" }, ways({
-      model, heading, onFound: async () => {
+    const body = ways({
+      model, heading: isPage ? "h1" : null, onFound: async () => {
         await this.refreshServer();
-        if (heading === "h1") this.openNew();
-        else node.remove();
+        if (!this.isCurrent()) return;
+        if (isPage) this.openNew();
+        else this.flow.setNotice(null);
       },
       onTour: tour ? () => document.querySelector('[data-test="place-tour"]')?.click() : null,
-    }));
-    return node;
+    });
+    if (isPage) return el("div", { class: "card chat-ways" }, body);
+    return el("details", { class: "card chat-ways", data: { test: "no-model" } },
+      el("summary", {}, icon("warn"), el("span", { class: "grow", text: t("chat.ways.title") }), icon("down")), body);
   }
 
   /** On a phone the list lies over the conversation. */
@@ -178,86 +209,106 @@ class ChatPage {
   showDetail(detail) {
     this.head.setDetail(detail);
     this.field.setClosed(Boolean(detail.is_closed));
+    this.field.setPrivate(Boolean(detail.is_incognito));
+    this.flow.setClosed(Boolean(detail.is_closed));
+    document.title = `${detail.name} · ${t("app.name")}`;
   }
 
   // ── a turn ────────────────────────────────────────────────────────────────────────────────
 
   async send(text) {
+    if (this.turn) return;
     if (!this.name && !(await this.beginSession(text))) return;
-    await this.run(text, `${this.path}/messages`, { text });
+    this.run(text, `${this.path}/messages`, { text });
   }
 
   async beginSession(text) {
     this.field.setRunning(true);
     clear(this.told);
     try {
+      if (!(await this.hasModel())) throw this.modelMissing();
       const detail = await api.post("/sessions", this.beginning.wishes());
+      this.field.moveTo(detail.name, Boolean(detail.is_incognito));
       if (!this.isCurrent()) return false;
-      this.field.moveTo(detail.name);
       this.name = detail.name;
       history.replaceState(null, "", linkTo.chat(detail.name)); // no navigation: the turn goes on here
       await this.openSession();
+      if (!this.isCurrent()) return false;
+      this.field.holdBack(text);
+      this.field.focus();
       this.list.setCurrent(this.name);
       return true;
     } catch (error) {
+      if (!this.isCurrent()) return false; // the draft has it
       this.field.setRunning(false);
       this.field.giveBack(text);
+      this.field.focus();
       clear(this.told, failure(error));
       return false;
     }
   }
 
-  /** Ask, and show the steps as they come. */
-  async run(text, path, body) {
-    const turn = new AbortController();
-    this.turn = turn;
-    let accepted = false;
-    let problem = null;
-    this.field.setRunning(true);
-    this.tour?.setRunning(true);
-    this.flow.begin(text);
-    try {
-      await api.stream(path, {
-        method: "POST", body, signal: turn.signal,
-        onEvent: ({ data }) => {
-          if (data.kind === "error") problem = data.error;
-          else if (!accepted) {
-            accepted = true;
-            if (text !== null) this.field.accepted();
-          }
-          this.flow.step(data);
-        },
-      });
-    } catch (error) {
-      if (error.name !== "AbortError") problem = error;
-      else accepted = true; // stopping is a decision, not a failure
-    }
-    const told = problem && { status: 0, ...problem, message: problem.message, hint: problem.hint };
-    await this.afterTurn(turn, told, accepted);
-    if (problem && !accepted && text !== null && this.isCurrent()) {
-      this.field.giveBack(text);
-      this.announce.textContent = `${problem.message} ${t("chat.restored")}`;
-    }
+  /** A session in which nobody can answer is not begun. */
+  async hasModel() {
+    if (this.isTour() || this.server().model?.name) return true;
+    return Boolean((await api.post("/models/look")).name);
   }
 
-  async afterTurn(turn, problem, accepted) {
-    if (!this.isCurrent()) return;
-    if (turn.signal.aborted) await new Promise((done) => setTimeout(done, 250)); // it is being kept
+  modelMissing() {
+    return new ApiError({ status: 503, type: "model_unavailable", message: t("chat.ways.title"), hint: t("chat.ways.hint") });
+  }
+
+  /** Ask, and show the steps as they come. */
+  run(text, path, body) {
+    this.follow(startTurn({ session: this.name, text, since: this.flow.newest(), path, body }));
+  }
+
+  /** One that was begun before this page was opened, or failed while another was shown. */
+  resume() {
+    const turn = turnOf(this.name);
+    if (!turn) return;
+    if (turn.isOver) this.flow.note(failure(turn.problem)); // what it could not send is in the field
+    else this.follow(turn);
+  }
+
+  follow(turn) {
+    this.turn = turn;
+    this.field.setRunning(true);
+    if (!turn.accepted) this.field.holdBack(turn.text);
+    this.tour?.setRunning(true);
+    this.flow.begin(turn.text, turn.since);
+    this.unwatch = turn.watch({
+      accepted: () => { if (turn.text !== null) this.field.accepted(); },
+      step: (step) => this.flow.step(step),
+      end: () => this.afterTurn(turn),
+    });
+  }
+
+  async afterTurn(turn) {
+    const { problem, accepted } = turn;
+    if (problem && !accepted && turn.text !== null) this.field.giveBack(turn.text);
     await this.flow.end(problem, accepted);
-    this.turn = null;
+    if (!this.isCurrent()) return;
+    this.turn = this.unwatch = null;
     this.field.setRunning(false);
-    this.announce.textContent = problem ? problem.message : t("chat.announce.end");
+    this.announce.textContent = this.ending(turn);
+    if (turn.wasStopped) toast(this.ending(turn));
     this.measure(0);
     this.readDetail();
     this.later("list", 300, () => this.list.refresh());
-    if (this.tour) await this.afterTold(problem || turn.signal.aborted);
+    if (this.tour) await this.afterTold(problem || turn.wasStopped);
+  }
+
+  ending(turn) {
+    if (turn.wasStopped) return t(turn.wasHeard ? "chat.stopped" : "chat.stopped.early");
+    if (!turn.problem) return t("chat.announce.end");
+    const message = turn.problem.type === "offline" ? t("error.offline") : turn.problem.message;
+    return turn.accepted ? message : `${message} ${t("chat.restored")}`;
   }
 
   stop() {
     this.tour?.pause();
-    if (!this.turn) return;
-    this.turn.abort();
-    toast(t("chat.stopped"));
+    this.turn?.stop();
   }
 
   // ── the tour ──────────────────────────────────────────────────────────────────────────────
@@ -276,7 +327,15 @@ class ChatPage {
     const { tour } = this.server();
     if (this.turn || !tour) return;
     if (tour.session !== this.name) return this.go(linkTo.chat(tour.session));
-    await this.run(null, "/tour/next", undefined);
+    this.run(null, "/tour/next", undefined);
+  }
+
+  /** How far it is told: it may have gone on while another page was shown. */
+  async readTour() {
+    if (!this.tour) return;
+    try {
+      this.tour.update((await this.refreshServer()).tour);
+    } catch { /* then what was known before */ }
   }
 
   async afterTold(isOver) {
@@ -301,7 +360,7 @@ class ChatPage {
     if (["session_started", "session_closed", "session_deleted", "session_renamed"].includes(told.event)) {
       this.later("list", 300, () => this.list.refresh());
     }
-    if (!this.name || told.session !== this.name) return undefined;
+    if (!this.name || !this.flow || told.session !== this.name) return undefined;
     switch (told.event) {
       case "memory_flush_start":
         this.savingSince = Date.now();
@@ -322,12 +381,28 @@ class ChatPage {
       case "context_measured":
       case "context_pressure":
         return this.measure(150);
+      case "message_start":
+        return this.turn ? undefined : this.answeredElsewhere();
       case "turn_finished":
         this.measure(150);
-        return this.turn ? undefined : this.readSoon(); // somebody else talks in it
+        return this.turn ? undefined : this.afterOther(); // somebody else talks in it
       default:
         return undefined;
     }
+  }
+
+  /** Another window, or a terminal, has asked. */
+  answeredElsewhere() {
+    this.flow.say(t("chat.elsewhere"), "elsewhere");
+    this.later("elsewhere", ELSEWHERE, () => this.flow.say(null)); // it may have been stopped
+    this.readSoon();
+  }
+
+  afterOther() {
+    clearTimeout(this.timers.get("elsewhere"));
+    this.flow.say(null);
+    this.flow.forgive("busy");
+    this.readSoon();
   }
 
   afterSaving(told) {
@@ -342,18 +417,14 @@ class ChatPage {
 
   /** What was said, the details and the measure, all again. */
   readAnew() {
-    if (!this.name) return;
+    if (!this.name || !this.flow) return;
     this.readSoon();
     this.measure(50);
     this.readDetail();
   }
 
   readDetail() {
-    this.later("detail", 100, async () => {
-      try {
-        this.showDetail(await api.get(this.path));
-      } catch { /* the next one tells */ }
-    });
+    this.later("detail", 100, () => this.newest("detail", () => api.get(this.path), (detail) => this.showDetail(detail)).catch(() => {}));
   }
 
   readSoon() {
@@ -363,12 +434,19 @@ class ChatPage {
   measure(wait) {
     this.later("measure", wait, async () => {
       try {
-        const standing = await api.get(`${this.path}/context`);
-        if (this.isCurrent()) this.head.setStanding(standing);
+        await this.newest("measure", () => api.get(`${this.path}/context`), (standing) => this.head.setStanding(standing));
       } catch (error) {
         if (error.status && this.isCurrent()) this.head.setUnmeasured(error, () => this.measure(0));
       }
     });
+  }
+
+  /** Use what was read, unless it was read again meanwhile: answers may overtake each other. */
+  async newest(name, read, use) {
+    const mine = (this.asked.get(name) || 0) + 1;
+    this.asked.set(name, mine);
+    const found = await read();
+    if (this.isCurrent() && this.asked.get(name) === mine) use(found);
   }
 
   /** Once, after the last call of that name. */

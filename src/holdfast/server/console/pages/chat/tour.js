@@ -29,13 +29,13 @@ export function tourBar({ onNext, onStop, onModel }) {
   function draw() {
     const count = tour?.left || 0;
     left.textContent = count ? t("tour.left", { count }) : "";
-    what.textContent = t(count || running ? "tour.text" : "tour.done");
+    what.textContent = t(count ? "tour.text" : "tour.done");
     what.title = what.textContent;
     upcoming.textContent = count && tour.upcoming ? t("tour.upcoming", { text: tour.upcoming }) : "";
     upcoming.title = upcoming.textContent;
     next.disabled = running || !count;
-    next.hidden = !count && !running;
-    all.hidden = !count && !running;
+    next.hidden = !count; // a question of one's own after the end is no part of it
+    all.hidden = !count;
     clear(all, icon(playingAll ? "stop" : "playall"), t(playingAll ? "tour.pause" : "tour.all"));
   }
 

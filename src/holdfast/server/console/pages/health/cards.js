@@ -1,6 +1,7 @@
 // A card of the Health page: it reads by itself, and what fails in it leaves the others alone.
 
 import { clear, el } from "../../dom.js";
+import { keeping, latest } from "../../parts/keeping.js";
 import { failure } from "../../parts/toast.js";
 
 /** {node, body, refresh()}; `load()` asks, `draw(answer)` gives what to show. */
@@ -13,20 +14,23 @@ export function card({ title, actions = [], load, draw, lines = 4, test = null, 
     body,
   );
 
+  const begin = latest();
+
   async function refresh() {
+    const isNewest = begin();
     if (!body.childElementCount) {
       body.setAttribute("aria-busy", "true");
       clear(body, Array.from({ length: lines }, () => el("div", { class: "skeleton skeleton-line" })));
     }
     try {
       const answer = await load();
-      clear(body, draw(answer));
+      if (isNewest()) keeping(body, () => clear(body, draw(answer)));
       return answer;
     } catch (error) {
-      clear(body, failure(error, { retry: refresh }));
+      if (isNewest()) clear(body, failure(error, { retry: refresh }));
       return null;
     } finally {
-      body.removeAttribute("aria-busy");
+      if (isNewest()) body.removeAttribute("aria-busy");
     }
   }
   return { node, body, refresh };

@@ -2,6 +2,7 @@
 
 import { api } from "../../api.js";
 import { el, icon } from "../../dom.js";
+import { phrase } from "../../parts/phrases.js";
 import { toast } from "../../parts/toast.js";
 import { t } from "../../words.js";
 import { card, worker } from "./cards.js";
@@ -49,6 +50,12 @@ const PAGES = new Map([["sessions", "#/sessions"], ["memory", "#/memory"], ["sea
 const byWorst = (one, other) => rank(other) - rank(one);
 const rank = (check) => ["ok", "warning", "failed"].indexOf(check.result);
 
+// What a command would do is done here, where there is a page for it.
+function settles(hint) {
+  if (!hint.includes("holdfast conflicts")) return null;
+  return [" ", el("a", { href: "#/memory?view=conflicts", text: t("health.doctor.conflicts") })];
+}
+
 function row(check) {
   const look = LOOKS[check.result] ?? LOOKS.warning;
   const key = `health.check.${check.name}`;
@@ -62,8 +69,8 @@ function row(check) {
     el(
       "div",
       { class: "check-text" },
-      el("p", { text: check.text }),
-      check.hint ? el("p", { class: "muted small", text: check.hint }) : null,
+      el("p", { text: phrase(check.text) }),
+      check.hint ? el("p", { class: "muted small" }, phrase(check.hint), settles(check.hint)) : null,
     ),
   );
 }

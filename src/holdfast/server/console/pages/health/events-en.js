@@ -8,7 +8,7 @@ const because = (e) => (e.reason ? `: ${e.reason}` : "");
 const fromTo = (e) => (e.tokens_before == null ? "" : `, ${tokens(e.tokens_before)} → ${tokens(e.tokens_after)} tokens`);
 const ms = (e) => (e.took_ms == null ? "" : `, ${tokens(e.took_ms)} ms`);
 const cost = (e) => (e.cost ? `, ${money(e.cost)}` : "");
-const listed = (all) => (all ?? []).join(", ");
+const listed = (all) => [all ?? []].flat().join(", ");
 
 const LEVELS = { prune: "pruning", flush: "saving", hard: "the hard threshold", compact: "compaction" };
 

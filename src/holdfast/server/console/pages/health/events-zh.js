@@ -1,13 +1,14 @@
 // 事件的中文说法，每种事件一句。任何字段都可能缺失（其他版本写下的事件）。
 
 import { money, tokens } from "../../format.js";
+import { phrase } from "../../parts/phrases.js";
 
 const count = (value) => tokens(value ?? 0);
-const because = (e) => (e.reason ? `：${e.reason}` : "");
+const because = (e) => (e.reason ? `：${phrase(e.reason)}` : "");
 const fromTo = (e) => (e.tokens_before == null ? "" : `，${tokens(e.tokens_before)} → ${tokens(e.tokens_after)} 个词元`);
 const ms = (e) => (e.took_ms == null ? "" : `，${tokens(e.took_ms)} 毫秒`);
 const cost = (e) => (e.cost ? `，${money(e.cost)}` : "");
-const listed = (all) => (all ?? []).join("、");
+const listed = (all) => [all ?? []].flat().join("、");
 
 const LEVELS = { prune: "缩短", flush: "保存", hard: "硬阈值", compact: "压缩" };
 const MODES = { rules: "规则", extract: "模型提取", agent: "模型自行保存" };
@@ -39,11 +40,11 @@ export const SENTENCES = {
   memory_flush_end: flushed,
   memory_flush_skipped: (e) => `没有保存${because(e)}`,
   memory_written: (e) => `写入 ${count(e.added)} 条记忆${e.path ? `到 ${e.path}` : ""}${e.skipped ? `，${count(e.skipped)} 条已记过` : ""}`,
-  memory_changed: (e) => `记忆有改动：${e.what ?? "?"}，${count(e.files)} 个文件`,
-  memory_conflict: (e) => `有两条记忆互相矛盾${e.kind ? `（${e.kind}）` : ""}：请到记忆页处理`,
+  memory_changed: (e) => `记忆有改动：${phrase(e.what ?? "?")}，${count(e.files)} 个文件`,
+  memory_conflict: (e) => `有两条记忆互相矛盾${e.kind ? `（${phrase(e.kind)}）` : ""}：请到记忆页处理`,
   memory_forgotten: (e) => `${count(e.items)} 条记忆移到归档`,
   memory_erased: (e) => `从 ${count(e.stores)} 处存储的 ${count(e.spans)} 个位置彻底删除${e.remaining ? `；还剩 ${count(e.remaining)} 处` : ""}`,
-  searched: (e) => `搜索找到 ${count(e.passages)} 段${ms(e)}${e.degraded?.length ? `；${listed(e.degraded)}` : ""}`,
+  searched: (e) => `搜索找到 ${count(e.passages)} 段${ms(e)}${e.degraded?.length ? `；${listed([e.degraded].flat().map(phrase))}` : ""}`,
   index_changed: (e) => `搜索索引${INDEXED[e.what] ?? e.what ?? "有变化"}：${count(e.documents)} 个文档，编码 ${count(e.embedded)} 段${because(e)}`,
   compaction_start: (e) => `开始压缩：${count(e.leaving)} 条将移出视野，共 ${tokens(e.tokens_before)} 个词元${because(e)}`,
   compaction_end: (e) => `已压缩：${count(e.dropped)} 条移出视野${fromTo(e)}，方式：${STRATEGIES[e.strategy] ?? e.strategy ?? "?"}${cost(e)}`,
@@ -59,7 +60,7 @@ export const SENTENCES = {
   tool_start: (e) => `调用工具 ${e.tool ?? "?"}`,
   tool_end: (e) => `工具 ${e.tool ?? "?"} ${e.is_error ? "出错" : "已回答"}${ms(e)}`,
   turn_finished: (e) => `一轮结束：${count(e.steps)} 步，${tokens(e.projected)} 个词元${ms(e)}`,
-  notice_sent: (e) => `通过 ${e.channel ?? "?"} 发送通知 ${e.kind ?? "?"}：${e.outcome ?? "?"}${because(e)}`,
+  notice_sent: (e) => `通过 ${e.channel ?? "?"} 发送通知“${phrase(e.kind ?? "?")}”：${phrase(e.outcome ?? "?")}${because(e)}`,
   command_ran: (e) => `硬阈值命令：${e.outcome ?? "?"}${e.exit_code == null ? "" : `，退出码 ${e.exit_code}`}${because(e)}`,
   cost_limit_reached: (e) => `已达到今日上限：${money(e.spent)} / ${money(e.limit)}；${e.what ?? "后台工作"}改用规则`,
 };

@@ -6,6 +6,7 @@ import { api } from "../../api.js";
 import { clear, el, icon } from "../../dom.js";
 import { clock, linkTo, when } from "../../format.js";
 import { live } from "../../live.js";
+import { latest } from "../../parts/keeping.js";
 import { failure } from "../../parts/toast.js";
 import { language, t } from "../../words.js";
 import { SENTENCES as ENGLISH } from "./events-en.js";
@@ -90,17 +91,20 @@ export function eventsCard() {
     sessions.value = state.session;
   }
 
+  const begin = latest();
+
   async function refresh() {
+    const isNewest = begin();
     try {
       const found = await api.get("/events", { limit: KEPT });
-      state.events = [];
+      if (!isNewest()) return;
       state.waiting = [];
       state.events = found.events.slice(-KEPT);
       draw();
       offerSessions();
       drawPause();
     } catch (error) {
-      clear(list, el("li", {}, failure(error, { retry: refresh })));
+      if (isNewest()) clear(list, el("li", {}, failure(error, { retry: refresh })));
     }
   }
 
@@ -142,7 +146,11 @@ export function toneOf(told) {
 /** An event in the language of the page; one of another version by its name and fields. */
 export function said(told) {
   const sentences = language() === "zh" ? CHINESE : ENGLISH;
-  if (Object.hasOwn(sentences, told.event)) return sentences[told.event](told);
+  if (Object.hasOwn(sentences, told.event)) {
+    try {
+      return sentences[told.event](told);
+    } catch { /* its fields are not what they are here: then they are told as they are */ }
+  }
   const fields = Object.entries(told).filter(([name]) => !["id", "event", "at", "session"].includes(name));
   return [String(told.event).replaceAll("_", " "), ...fields.map(([name, value]) => `${name} ${shown(value)}`)].join(", ");
 }

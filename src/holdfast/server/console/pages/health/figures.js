@@ -20,7 +20,7 @@ export function tiers({ status }) {
       name: t("health.tier.immediate"),
       what: t("health.tier.immediate.what"),
       value: status.newest_session ? t("health.tier.immediate.n", { count: status.view_messages }) : "–",
-      more: status.newest_session ? t("health.tier.immediate.more", { chars: status.view_chars }) : t("health.tier.immediate.none"),
+      more: status.newest_session ? t("health.tier.immediate.more", { count: status.view_chars }) : t("health.tier.immediate.none"),
       href: status.newest_session ? linkTo.session(status.newest_session) : null,
       label: status.newest_session,
     }),
@@ -174,7 +174,11 @@ export function saved({ saved: found }) {
       format: (value) => tokens(value),
       short,
     }),
-    el("p", { class: "muted", text: t("health.saved.more", { flushes: sum("flushes"), lines: sum("flushed_lines"), compactions: sum("compactions") }) }),
+    el("p", { class: "muted", text: t("health.saved.more", {
+      flushes: t("health.saved.n.saves", { count: sum("flushes") }),
+      lines: t("health.tier.long.n", { count: sum("flushed_lines") }),
+      compactions: t("health.saved.n.compactions", { count: sum("compactions") }),
+    }) }),
     found.truncated ? el("p", { class: "muted small", text: t("health.saved.cut") }) : null,
   ];
 }

@@ -4,6 +4,7 @@ import { api } from "../../api.js";
 import { el, icon } from "../../dom.js";
 import { bytes, tokens } from "../../format.js";
 import { confirm } from "../../parts/dialog.js";
+import { phrase } from "../../parts/phrases.js";
 import { toast } from "../../parts/toast.js";
 import { t } from "../../words.js";
 import { card, facts, worker } from "./cards.js";
@@ -31,7 +32,8 @@ export function indexCard() {
     try {
       const done = await api.post(path);
       const problem = done.problems[0];
-      toast(problem ?? t(said, { documents: done.documents, embedded: done.embedded }), { kind: problem ? "plain" : "good" });
+      const made = { documents: t("health.index.n.documents", { count: done.documents }), embedded: t("health.index.n.passages", { count: done.embedded }) };
+      toast(problem ? phrase(problem) : t(said, made), { kind: problem ? "plain" : "good" });
     } catch (error) {
       toast([error.message, error.hint].filter(Boolean).join(" "), { kind: "bad" });
     }
@@ -68,7 +70,7 @@ function draw(found) {
       [t("health.index.size"), bytes(found.bytes)],
       [t("health.index.encoders"), found.encoders.length ? found.encoders.map(encoder) : noEncoder(why)],
     ]),
-    found.problems.filter((problem) => !MEANING.test(problem)).map((problem) => el("p", { class: "health-problem small" }, icon("warn"), el("span", { text: problem }))),
+    found.problems.filter((problem) => !MEANING.test(problem)).map((problem) => el("p", { class: "health-problem small" }, icon("warn"), el("span", { text: phrase(problem) }))),
   ];
 }
 
@@ -77,5 +79,5 @@ function encoder(each) {
 }
 
 function noEncoder(why) {
-  return [el("p", { text: t("health.index.encoders.none") }), why ? el("p", { class: "muted small", text: why }) : null];
+  return [el("p", { text: t("health.index.encoders.none") }), why ? el("p", { class: "muted small", text: phrase(why) }) : null];
 }

@@ -3,6 +3,7 @@
 import { api } from "../../api.js";
 import { el, icon } from "../../dom.js";
 import { bytes } from "../../format.js";
+import { phrase } from "../../parts/phrases.js";
 import { toast } from "../../parts/toast.js";
 import { t } from "../../words.js";
 import { card, facts, worker } from "./cards.js";
@@ -44,13 +45,13 @@ function draw({ chosen, embedders, missing, weights }) {
             t("health.models.chosen"),
             [
               el("strong", { text: chosen.name }),
-              el("p", { class: "muted small", text: t("health.models.because", { why: chosen.why }) }),
+              el("p", { class: "muted small", text: t("health.models.because", { why: phrase(chosen.why) }) }),
             ],
           ]
         : null,
       [
         t("health.models.embedders"),
-        embedders.length ? embedders.map((each) => el("p", { text: each.name })) : (missing ?? t("health.models.embedders.none")),
+        embedders.length ? embedders.map((each) => el("p", { text: each.name })) : (missing ? phrase(missing) : t("health.models.embedders.none")),
       ],
       weights.length ? [t("health.models.weights"), onMachine(weights)] : null,
     ]),
@@ -62,7 +63,7 @@ function noModel(chosen) {
   return el(
     "div",
     { class: "stack-tight" },
-    el("p", {}, el("strong", { text: t("health.models.none") }), chosen.why ? el("span", { class: "muted", text: ` · ${chosen.why}` }) : null),
+    el("p", {}, el("strong", { text: t("health.models.none") }), chosen.why ? el("span", { class: "muted", text: ` · ${phrase(chosen.why)}` }) : null),
     el("p", { class: "muted", text: t("health.models.none.text") }),
     WAYS.map((command) => el("pre", { class: "command", text: command })),
   );
@@ -93,7 +94,7 @@ function weight(each) {
 function considered(all) {
   return el(
     "details",
-    {},
+    { data: { key: "considered" } },
     el("summary", { text: t("health.models.considered") }),
     el(
       "ul",
@@ -103,7 +104,7 @@ function considered(all) {
           "li",
           {},
           icon(each.model ? "check" : "dot"),
-          el("span", {}, el("strong", { text: each.place }), each.model ? ` ${each.model}` : null, el("span", { class: "muted", text: ` · ${each.why}` })),
+          el("span", {}, el("strong", { text: phrase(each.place) }), each.model ? ` ${each.model}` : null, el("span", { class: "muted", text: ` · ${phrase(each.why)}` })),
         ),
       ),
     ),

@@ -1,11 +1,12 @@
 // Memories that contradict each other, side by side with where they came from: a person decides.
 import { api } from "../../api.js";
 import { clear, el } from "../../dom.js";
+import { keeping } from "../../parts/keeping.js";
 import { entityName, kindBadge, provenance } from "../../parts/line.js";
 import { t } from "../../words.js";
 import { details } from "./details.js";
 import { actionButton, day, emptyState, into } from "./loading.js";
-import { justDone, refused, told } from "./undoing.js";
+import { refused, told } from "./undoing.js";
 
 const KINDS = {
   number: "memory.conflicts.kind.number",
@@ -19,13 +20,14 @@ function kindOf(conflict) {
 }
 
 async function settle(conflict, keep, onDone) {
-  await api.post(`/conflicts/${encodeURIComponent(conflict.id)}/resolve`, { keep });
-  told(t(keep === "both" ? "memory.conflicts.done.both" : "memory.conflicts.done"), await justDone("resolve"), onDone);
+  const done = await api.post(`/conflicts/${encodeURIComponent(conflict.id)}/resolve`, { keep });
+  told(t(keep === "both" ? "memory.conflicts.done.both" : "memory.conflicts.done"), done.operation, onDone);
   onDone();
 }
 
 function oneSide(conflict, fact, word, onDone) {
-  const more = el("details", {}, el("summary", { class: "small", text: t("memory.details") }));
+  const key = `${conflict.id}:${fact.id}`;
+  const more = el("details", { data: { key: `more:${key}` } }, el("summary", { class: "small", text: t("memory.details") }));
   more.addEventListener("toggle", () => {
     if (more.open && more.childElementCount === 1) more.append(details(fact, { onChanged: onDone }));
   });
@@ -45,12 +47,40 @@ function oneSide(conflict, fact, word, onDone) {
       text: t("memory.conflicts.keep"),
       label: t("memory.conflicts.keep.label", { text: fact.text }),
       test: "keep",
+      key: `keep:${key}`,
       kind: "primary",
       onError: refused,
       run: async () => {
         await settle(conflict, fact.id, onDone);
       },
     }),
+  );
+}
+
+function pair(conflict, onDone) {
+  return el(
+    "section",
+    { class: "conflict stack-tight", data: { test: "conflict" } },
+    el("h2", { class: "section-title" }, kindOf(conflict), conflict.doubtful ? [" ", el("span", { class: "badge", text: t("memory.conflicts.doubtful") })] : null),
+    el(
+      "div",
+      { class: "conflict-pair" },
+      oneSide(conflict, conflict.old, "memory.conflicts.old", onDone),
+      oneSide(conflict, conflict.new, "memory.conflicts.new", onDone),
+    ),
+    el(
+      "p",
+      { class: "row" },
+      actionButton({
+        text: t("memory.conflicts.both"),
+        title: t("memory.conflicts.both.title"),
+        test: "keep-both",
+        key: `both:${conflict.id}`,
+        kind: "quiet",
+        onError: refused,
+        run: () => settle(conflict, "both", onDone),
+      }),
+    ),
   );
 }
 
@@ -69,23 +99,7 @@ export function conflictsView({ onDone }) {
         reload();
         onDone();
       };
-      clear(
-        list,
-        conflicts.map((each) =>
-          el(
-            "section",
-            { class: "conflict stack-tight", data: { test: "conflict" } },
-            el("h2", { class: "section-title" }, kindOf(each), each.doubtful ? [" ", el("span", { class: "badge", text: t("memory.conflicts.doubtful") })] : null),
-            el(
-              "div",
-              { class: "conflict-pair" },
-              oneSide(each, each.old, "memory.conflicts.old", done),
-              oneSide(each, each.new, "memory.conflicts.new", done),
-            ),
-            el("p", { class: "row" }, actionButton({ text: t("memory.conflicts.both"), title: t("memory.conflicts.both.title"), test: "keep-both", kind: "quiet", onError: refused, run: () => settle(each, "both", done) })),
-          ),
-        ),
-      );
+      keeping(list, () => clear(list, conflicts.map((each) => pair(each, done))));
     },
   );
   const node = el(

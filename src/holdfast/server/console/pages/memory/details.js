@@ -9,7 +9,7 @@ import { failure, toast } from "../../parts/toast.js";
 import { t } from "../../words.js";
 import { askForget } from "./forgetting.js";
 import { actionButton, day } from "./loading.js";
-import { justDone, refused, told } from "./undoing.js";
+import { askUndoOf, refused, told } from "./undoing.js";
 
 const QUOTED = 600;
 const SOURCES = 3;
@@ -167,8 +167,8 @@ function versions(line) {
 const factPath = (line, what) => `/facts/${encodeURIComponent(line.id)}/${what}`;
 
 async function confirmLine(line, onChanged) {
-  await api.post(factPath(line, "confirm"));
-  told(t("memory.confirm.done"), await justDone("confirm"), onChanged);
+  const done = await api.post(factPath(line, "confirm"));
+  told(t("memory.confirm.done"), done.operation, onChanged);
   onChanged();
 }
 
@@ -188,8 +188,8 @@ async function retractLine(line, onChanged) {
   no.addEventListener("click", () => asked.close(false));
   yes.addEventListener("click", () => asked.close(true));
   if ((await asked.done) !== true) return;
-  await api.post(factPath(line, "retract"), reason.value.trim() ? { reason: reason.value.trim() } : {});
-  told(t("memory.retract.done"), await justDone("retract"), onChanged);
+  const done = await api.post(factPath(line, "retract"), reason.value.trim() ? { reason: reason.value.trim() } : {});
+  told(t("memory.retract.done"), done.operation, onChanged);
   onChanged();
 }
 
@@ -211,6 +211,7 @@ function actions(line, onChanged) {
     line.id && mayConfirm && !line.retracted ? button(t("memory.confirm"), t("memory.confirm.title"), () => confirmLine(line, onChanged), "line-confirm") : null,
     line.id && !line.retracted ? button(t("memory.retract"), t("memory.retract.title"), () => retractLine(line, onChanged), "line-retract") : null,
     line.id ? button(t("memory.forget"), t("memory.forget.title"), () => askForget(line, onChanged), "line-forget") : null,
+    line.path ? button(t("memory.unwrite"), t("memory.unwrite.title"), () => askUndoOf(line, onChanged), "line-unwrite") : null,
     line.citation ? button(t("memory.copy"), line.citation, () => copyCitation(line.citation), "line-copy") : null,
   );
 }

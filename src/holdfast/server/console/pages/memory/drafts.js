@@ -2,7 +2,7 @@
 // a reload of the tab, and it is never sent anywhere by itself.
 import { api } from "../../api.js";
 
-const PREFIX = "holdfast.draft.";
+const PREFIX = "holdfast.file-draft.";
 const memory = new Map(); // where storage is switched off
 
 const keyOf = (path) => `${PREFIX}${api.place()}:${path}`;

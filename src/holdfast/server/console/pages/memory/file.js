@@ -2,6 +2,7 @@
 import { api } from "../../api.js";
 import { clear, el } from "../../dom.js";
 import { linkTo } from "../../format.js";
+import { keeping } from "../../parts/keeping.js";
 import { failure } from "../../parts/toast.js";
 import { t } from "../../words.js";
 import { dropDraft, hasDraft } from "./drafts.js";
@@ -43,6 +44,8 @@ export function fileView(path, { tab, line, onChanged }) {
   let file = null;
   let editing = null;
   let changes = null;
+  let appending = null; // stays while the file changes around it, with what is typed in it
+  let article = null;
   let isFirst = true;
   let isClosed = false;
   let turn = 0;
@@ -105,11 +108,14 @@ export function fileView(path, { tab, line, onChanged }) {
   }
 
   function drawReading() {
-    const open = new Set([...body.querySelectorAll('.mark[aria-expanded="true"]')].map((each) => each.dataset.line));
     const read = reading(file, { wanted: isFirst ? wanted : null, onChanged: changed });
-    clear(body, read.node, appendBox(path, { onSaved: saved }));
+    appending ??= appendBox(path, { onSaved: saved });
+    keeping(body, () => {
+      if (article?.parentElement === body && appending.parentElement === body) article.replaceWith(read.node);
+      else clear(body, read.node, appending);
+    });
+    article = read.node;
     if (isFirst) read.goTo();
-    else for (const each of body.querySelectorAll(".mark")) if (open.has(each.dataset.line)) each.click();
     isFirst = false;
   }
 

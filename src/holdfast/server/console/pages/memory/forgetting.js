@@ -1,5 +1,6 @@
 // Forgetting one memory: what would go is shown first; the archive is the default, erasing for
-// good is a second, deliberate choice.
+// good is a second, deliberate choice. The id goes as an id: whoever wrote the line wrote it too,
+// and it must never be taken for words that stand in others.
 import { api } from "../../api.js";
 import { clear, el } from "../../dom.js";
 import { dialog } from "../../parts/dialog.js";
@@ -57,7 +58,7 @@ export async function askForget(line, onChanged) {
     clear(yes, t(erase.input.checked ? "memory.forget.erase.action" : "memory.forget"));
     clear(preview, skeleton(2));
     try {
-      const found = await api.post("/memory/forget", { targets: [line.id], erase: erase.input.checked, dry_run: true });
+      const found = await api.post("/memory/forget", { ids: [line.id], erase: erase.input.checked, dry_run: true });
       if (mine !== turn) return;
       clear(preview, affected(found));
       yes.disabled = !(found.items ?? []).length;
@@ -74,7 +75,7 @@ export async function askForget(line, onChanged) {
   if ((await asked.done) !== true) return;
   const isErased = erase.input.checked;
   try {
-    const done = await api.post("/memory/forget", { targets: [line.id], erase: isErased });
+    const done = await api.post("/memory/forget", { ids: [line.id], erase: isErased });
     const text = isErased ? t("memory.forget.erased", { receipt: done.receipt ?? "–" }) : t("memory.forget.done", { count: (done.items ?? []).length });
     told(text, isErased ? null : done.operation, onChanged);
     onChanged();

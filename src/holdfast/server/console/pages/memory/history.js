@@ -3,6 +3,7 @@ import { api } from "../../api.js";
 import { clear, el } from "../../dom.js";
 import { linkTo } from "../../format.js";
 import { counts, diff, lines } from "../../parts/diff.js";
+import { keeping } from "../../parts/keeping.js";
 import { entityName, readLine } from "../../parts/line.js";
 import { t } from "../../words.js";
 import { emptyState, into, moment } from "./loading.js";
@@ -26,13 +27,20 @@ function undoButton(operation, onDone) {
     return el("span", { class: "badge", text: t("memory.history.undone") });
   }
   if (!operation.can_undo) {
-    return el("span", { class: "muted small", title: t("memory.history.cannot.title"), text: t("memory.history.cannot") });
+    return el("button", {
+      class: "link small",
+      type: "button",
+      title: t("memory.history.cannot.title"),
+      text: t("memory.history.cannot"),
+      data: { test: "cannot-undo", key: `undo:${operation.id}` },
+      on: { click: () => askUndo(operation.id, onDone) }, // says why
+    });
   }
   return el("button", {
     class: "button button-small",
     type: "button",
     text: operation.undoes ? t("memory.history.redo") : t("memory.history.undo"),
-    data: { test: "undo" },
+    data: { test: "undo", key: `undo:${operation.id}` },
     on: { click: () => askUndo(operation.id, onDone) },
   });
 }
@@ -66,7 +74,7 @@ export function operationRow(operation, { onDone, open = false, files = true }) 
       : null,
     !open && summary(operation.diff) ? el("p", { class: "change-summary cut", text: summary(operation.diff) }) : null,
     operation.undoes ? el("p", { class: "muted small", text: t("memory.history.is_undo") }) : null,
-    el("details", { open }, el("summary", { text: t("memory.history.diff") }), diff(operation.diff)),
+    el("details", { open, data: { key: `diff:${operation.id}` } }, el("summary", { text: t("memory.history.diff") }), diff(operation.diff)),
   );
 }
 
@@ -107,7 +115,7 @@ export function history(path, { onDone }) {
           },
         },
       });
-      clear(node, list, operations.length >= limit && limit < MOST ? more : null);
+      keeping(node, () => clear(node, list, operations.length >= limit && limit < MOST ? more : null));
     },
   );
   return { node, reload };

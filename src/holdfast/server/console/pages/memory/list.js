@@ -1,6 +1,8 @@
 // The files of memory, grouped as a person thinks of them, and the other views of it.
 import { clear, el, icon } from "../../dom.js";
 import { linkTo, when } from "../../format.js";
+import { keeping } from "../../parts/keeping.js";
+import { failure } from "../../parts/toast.js";
 import { t } from "../../words.js";
 import { hasDraft } from "./drafts.js";
 
@@ -40,7 +42,7 @@ function viewLink(view, current, count) {
       class: "side-link",
       href: viewAddress(view.id),
       aria: { current: current === view.id ? "page" : null },
-      data: { test: `memory-${view.id}` },
+      data: { test: `memory-${view.id}`, key: `view:${view.id}` },
     },
     icon(view.icon),
     el("span", { class: "grow", text: t(view.word) }),
@@ -61,7 +63,7 @@ function fileLink(file, { current, today }) {
       href: linkTo.file(file.path),
       title: `${file.path}\n${t("memory.changed", { when: changed.text })} (${changed.title})`,
       aria: { current: current === file.path ? "page" : null },
-      data: { test: "file-link", path: file.path },
+      data: { test: "file-link", path: file.path, key: `file:${file.path}` },
     },
     el(
       "span",
@@ -87,7 +89,7 @@ function group({ word, most = Infinity }, files, options) {
     rest.length
       ? el(
           "details",
-          { open: has || options.isFiltered },
+          { open: has || options.isFiltered, data: { key: `more:${word}` } },
           el("summary", { class: "side-more", text: t("memory.older", { count: rest.length }) }),
           rest.map((file) => fileLink(file, options)),
         )
@@ -96,7 +98,7 @@ function group({ word, most = Infinity }, files, options) {
 }
 
 /** The side of the page. `update({files, conflicts})` redraws; the filter keeps what was typed. */
-export function side({ view, path, today }) {
+export function side({ view, path, today, onRetry }) {
   const views = el("div", { class: "side-views" });
   const groups = el("div", { class: "side-groups" });
   const filter = el("input", {
@@ -107,7 +109,9 @@ export function side({ view, path, today }) {
   });
   let files = [];
   let conflicts = 0;
-  const draw = () => {
+  let failed = null;
+  const draw = () => keeping(node, redraw);
+  const redraw = () => {
     clear(
       views,
       VIEWS.map((each) => viewLink(each, path === null ? view : null, each.id === "conflicts" ? conflicts : 0)),
@@ -124,6 +128,7 @@ export function side({ view, path, today }) {
     const known = new Set(GROUPS.flatMap((each) => each.kinds));
     clear(
       groups,
+      failed ? failure(failed, { retry: onRetry }) : null,
       GROUPS.map((each) =>
         group(
           each,
@@ -148,6 +153,7 @@ export function side({ view, path, today }) {
     update(next) {
       files = next.files ?? files;
       conflicts = next.conflicts ?? conflicts;
+      failed = next.failed ?? null;
       draw();
     },
   };

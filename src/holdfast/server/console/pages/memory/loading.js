@@ -53,14 +53,14 @@ export function emptyState(title, text, ...more) {
 }
 
 /** A button that is off while what it does is under way, and says what failed. */
-export function actionButton({ text, run, kind = "", title = null, test = null, label = null, onError }) {
+export function actionButton({ text, run, kind = "", title = null, test = null, key = null, label = null, onError }) {
   const node = el("button", {
     class: `button button-small${kind ? ` button-${kind}` : ""}`,
     type: "button",
     title,
     text,
     aria: { label },
-    data: { test },
+    data: { test, key },
     on: {
       click: async () => {
         node.disabled = true;

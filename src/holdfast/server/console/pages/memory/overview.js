@@ -2,6 +2,7 @@
 import { api } from "../../api.js";
 import { clear, el, icon } from "../../dom.js";
 import { linkTo } from "../../format.js";
+import { keeping } from "../../parts/keeping.js";
 import { t } from "../../words.js";
 import { operationRow } from "./history.js";
 import { viewAddress } from "./list.js";
@@ -82,7 +83,8 @@ export function overview({ onDone }) {
       return { facts: facts.facts, operations: history.operations };
     },
     ({ facts, operations }) => {
-      clear(body, lastChange(operations, done), facts.length ? latestLines(facts, done) : operations.length ? null : teaching());
+      const below = facts.length ? latestLines(facts, done) : operations.length ? null : teaching();
+      keeping(body, () => clear(body, lastChange(operations, done), below));
     },
   );
   const banner = el("div", { hidden: true });

@@ -22,7 +22,10 @@ let known = { place: null, files: [], conflicts: 0 }; // what was there a moment
 async function refreshFiles(place) {
   try {
     place.files = (await api.get("/memory/files")).files;
-  } catch { /* the list stays as it was; what is shown beside it says what failed */ }
+    place.failed = null;
+  } catch (error) {
+    place.failed = error; // the list stays as it was, and says that it is not the newest
+  }
 }
 
 // Comparing all memories with each other takes a while in a large home: one question at a time,
@@ -66,7 +69,7 @@ function mount(root, { args, query, server }) {
   if (known.place !== api.place()) known = { place: api.place(), files: [], conflicts: 0 };
   let isLeft = false;
 
-  const left = side({ view: name, path, today: () => server()?.today ?? "" });
+  const left = side({ view: name, path, today: () => server()?.today ?? "", onRetry: () => refreshSide() });
   left.update(known);
   const place = known;
   const refreshSide = () => {

@@ -34,7 +34,7 @@ export function mark(line, { onChanged, host }) {
       type: "button",
       title: trustWhy(line.trust),
       aria: { expanded: "false", label: t("memory.mark", { trust: trustWord(line.trust) }) },
-      data: { test: "provenance", line: line.number },
+      data: { test: "provenance", line: line.number, key: `mark:${line.id}:${line.path ?? ""}:${line.number}` },
     },
     el("span", { class: "mark-dot", "aria-hidden": "true" }),
     trustWord(line.trust),

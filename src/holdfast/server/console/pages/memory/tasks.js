@@ -3,6 +3,7 @@ import { api } from "../../api.js";
 import { clear, el } from "../../dom.js";
 import { linkTo, when } from "../../format.js";
 import { dialog } from "../../parts/dialog.js";
+import { keeping } from "../../parts/keeping.js";
 import { toast } from "../../parts/toast.js";
 import { t } from "../../words.js";
 import { draftOf, dropDraft, keepDraft } from "./drafts.js";
@@ -56,7 +57,7 @@ function taskRow(task, onDone) {
     el(
       "span",
       { class: "grow stack-tight" },
-      el("a", { class: "task-title", href: linkTo.file(task.path), title: t("memory.tasks.file"), text: task.title }),
+      el("a", { class: "task-title", href: linkTo.file(task.path), title: t("memory.tasks.file"), text: task.title, data: { key: `task:${task.id}` } }),
       el(
         "span",
         { class: "muted small row" },
@@ -66,7 +67,7 @@ function taskRow(task, onDone) {
       ),
     ),
     task.status === "open"
-      ? actionButton({ text: t("memory.tasks.close"), label: `${t("memory.tasks.close")}: ${task.title}`, run: () => closeTask(task, onDone), onError: refused })
+      ? actionButton({ text: t("memory.tasks.close"), key: `close:${task.id}`, label: `${t("memory.tasks.close")}: ${task.title}`, run: () => closeTask(task, onDone), onError: refused })
       : null,
   );
 }
@@ -128,7 +129,7 @@ export function tasksView({ onDone }) {
     list,
     () => api.get("/tasks", { status }),
     ({ tasks }) => {
-      if (tasks.length) clear(list, el("ul", { class: "card card-flush list" }, tasks.map((each) => taskRow(each, done))));
+      if (tasks.length) keeping(list, () => clear(list, el("ul", { class: "card card-flush list" }, tasks.map((each) => taskRow(each, done)))));
       else if (status) clear(list, el("p", { class: "muted", text: t("memory.tasks.none") }));
       else clear(list, emptyState(t("memory.tasks.empty"), t("memory.tasks.empty.text")));
     },

@@ -1,7 +1,8 @@
 // Taking a change back: first what it would do, then the doing, then a way to undo the undo.
 import { api } from "../../api.js";
 import { el } from "../../dom.js";
-import { diff } from "../../parts/diff.js";
+import { diff, lines } from "../../parts/diff.js";
+import { readLine } from "../../parts/line.js";
 import { dialog } from "../../parts/dialog.js";
 import { failure, toast } from "../../parts/toast.js";
 import { t } from "../../words.js";
@@ -37,17 +38,32 @@ export function whatWord(what) {
   return name.endsWith(" task") ? t("memory.what.task") : name;
 }
 
+const offered = new Map(); // the news that still offers to undo an operation, by its id
+
+function withdraw(operation) {
+  offered.get(operation)?.();
+  offered.delete(operation);
+}
+
+function offer(text, word, operation, onDone) {
+  const leave = toast(text, {
+    kind: "good",
+    action: operation ? { text: t(word), run: () => undoNow(operation, onDone) } : null,
+  });
+  if (operation) offered.set(operation, leave);
+}
+
 /** Undo at once, and offer to undo that. */
 async function undoNow(operation, onDone) {
   try {
     const done = await api.post("/memory/undo", { operation });
-    toast(t("memory.undo.done", { what: whatWord(done.what) }), {
-      kind: "good",
-      action: done.undo ? { text: t("memory.undo.again"), run: () => undoNow(done.undo, onDone) } : null,
-    });
+    withdraw(operation);
+    offer(t("memory.undo.done", { what: whatWord(done.what) }), "memory.undo.again", done.undo, onDone);
     onDone(done);
   } catch (error) {
-    toast([error.message, error.hint].filter(Boolean).join(" "), { kind: "bad" });
+    const isLate = error.type === "usage" || error.type === "not_found"; // undone, or written over
+    toast(isLate ? t("memory.undo.late") : [error.message, error.hint].filter(Boolean).join(" "), { kind: isLate ? "plain" : "bad" });
+    if (isLate) onDone();
   }
 }
 
@@ -78,22 +94,28 @@ export async function askUndo(operation, onDone) {
   if ((await asked.done) === true) await undoNow(operation, onDone);
 }
 
-/** The id of the change that was just made, if it is the newest one and of that kind. */
-export async function justDone(what) {
-  try {
-    const { operations } = await api.get("/memory/history", { limit: 1 });
-    return operations[0]?.what === what && operations[0].can_undo ? operations[0].id : null;
-  } catch {
-    return null; // it was done all the same; the list of changes has the way back
-  }
+const MOST = 200; // as many changes of one file as the server tells at once
+
+// By its id; by its words only where it has none of its own, as when somebody typed it.
+const names = (row, line) => row.written.includes(`"id":"${line.id}"`);
+const says = (row, line) => readLine(row.text)?.text === line.text;
+
+/** Undo what wrote this line: the oldest change of its file that put it there. */
+export async function askUndoOf(line, onDone) {
+  const { operations } = await api.get("/memory/history", { path: line.path, limit: MOST });
+  const found = (is) =>
+    operations.findLast((each) => {
+      const rows = lines(each.diff ?? "").filter((row) => is(row, line));
+      return !each.undone_by && rows.some((row) => row.sign === "+") && !rows.some((row) => row.sign === "-");
+    });
+  const writing = found(names) ?? found(says);
+  if (writing) await askUndo(writing.id, onDone);
+  else toast(t("memory.unwrite.none"));
 }
 
 /** The news that something was done, with the way back. */
 export function told(text, operation, onDone) {
-  toast(text, {
-    kind: "good",
-    action: operation ? { text: t("action.undo"), run: () => undoNow(operation, onDone) } : null,
-  });
+  offer(text, "action.undo", operation, onDone);
 }
 
 export function refused(error) {

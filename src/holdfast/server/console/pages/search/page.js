@@ -2,6 +2,7 @@
 // it, so that a search can be gone back to. Proved by tests/server/test_console_search.py.
 import { api } from "../../api.js";
 import { clear, el, icon } from "../../dom.js";
+import { phrase } from "../../parts/phrases.js";
 import { failure } from "../../parts/toast.js";
 import { t } from "../../words.js";
 import { whatItDid } from "./explain.js";
@@ -80,10 +81,14 @@ function mount(root, { query, go }) {
     const asked = input.value.trim();
     if (!asked) {
       running = null;
-      results.removeAttribute("aria-busy");
       clear(status);
       hits = null;
-      await showExamples();
+      results.setAttribute("aria-busy", "true");
+      try {
+        await showExamples();
+      } finally {
+        if (!running) results.removeAttribute("aria-busy");
+      }
       return;
     }
     const mine = new AbortController();
@@ -225,13 +230,23 @@ function mount(root, { query, go }) {
   };
 }
 
+// What somebody has chosen so is said, and is no trouble.
+const CHOSEN = /^meaning: switched off/;
+
 function degraded(list) {
-  return el(
-    "div",
-    { class: "banner banner-warn degraded" },
-    icon("warn"),
-    el("div", {}, el("p", { text: t("search.degraded") }), el("ul", {}, list.map((each) => el("li", { class: "small", text: each })))),
-  );
+  const troubles = list.filter((each) => !CHOSEN.test(each));
+  const chosen = list.filter((each) => CHOSEN.test(each));
+  return [
+    troubles.length
+      ? el(
+          "div",
+          { class: "banner banner-warn degraded", data: { test: "degraded" } },
+          icon("warn"),
+          el("div", {}, el("p", { text: t("search.degraded") }), el("ul", {}, troubles.map((each) => el("li", { class: "small", text: phrase(each) })))),
+        )
+      : null,
+    chosen.map((each) => el("p", { class: "muted small", data: { test: "by-words" }, text: t("search.by_words", { why: phrase(each.replace(/^meaning: /, "")) }) })),
+  ];
 }
 
 function skeleton() {

@@ -5,6 +5,7 @@ import { clear, el } from "../../dom.js";
 import { percent, tokens } from "../../format.js";
 import { gauge } from "../../parts/gauge.js";
 import { ranks } from "../../parts/plots.js";
+import { latest } from "../../parts/keeping.js";
 import { failure } from "../../parts/toast.js";
 import "../../parts/words.js";
 import { language, t } from "../../words.js";
@@ -16,19 +17,23 @@ export function contextTab(name) {
   const node = el("div", { class: "stack context-tab" });
   const meter = gauge();
 
+  const begin = latest();
+
   async function show() {
+    const isNewest = begin();
     if (!node.childElementCount) {
       node.setAttribute("aria-busy", "true");
       clear(node, skeleton(5));
     }
     try {
       const standing = await api.get(`${pathOf(name)}/context`);
+      if (!isNewest()) return;
       meter.update(standing);
       clear(node, meter.node, details(standing));
     } catch (error) {
-      clear(node, failure(error, { retry: show }));
+      if (isNewest()) clear(node, failure(error, { retry: show }));
     } finally {
-      node.removeAttribute("aria-busy");
+      if (isNewest()) node.removeAttribute("aria-busy");
     }
   }
   return { node, show };
@@ -48,8 +53,11 @@ export function markName(mark) {
 function details(standing) {
   const all = Math.max(1, standing.projected);
   const fills = standing.fills.filter((each) => each.tokens > 0);
-  const rows = fills.map((each) => ({
-    label: wordFor("gauge.fill", each.name),
+  // What the provider counted is more than what is counted here: tools, and how it writes them.
+  const rest = standing.projected - fills.reduce((sum, each) => sum + each.tokens, 0);
+  const parts = rest > 0 ? [...fills, { name: "rest", tokens: rest }] : fills;
+  const rows = parts.map((each) => ({
+    label: each.name === "rest" ? t("sessions.fill.rest") : wordFor("gauge.fill", each.name),
     value: each.tokens,
     said: `${tokens(each.tokens)} · ${percent(each.tokens / all)}`,
   }));

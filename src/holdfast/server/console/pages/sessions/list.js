@@ -4,12 +4,15 @@ import { api } from "../../api.js";
 import { clear, el, icon } from "../../dom.js";
 import { bytes, linkTo, tokens, when } from "../../format.js";
 import { live } from "../../live.js";
+import { keeping } from "../../parts/keeping.js";
 import { failure, toast } from "../../parts/toast.js";
 import { locale, t } from "../../words.js";
 import { askDelete, askNew, askRename } from "./asking.js";
 
 const PAGE = 50;
-const MOST_PAGES = 40;
+const AT_ONCE = 500; // what the server tells at most
+const MOST = 5000; // a filter looks through no more
+const TYPING_MS = 250;
 const QUIET_MS = 700;
 const SORTS = ["last_at", "name", "messages", "compactions", "bytes"];
 const CHANGES = new Set([
@@ -21,7 +24,7 @@ export async function showList(root, { go }) {
   const state = { sessions: [], next: null, filter: "", sort: "last_at" };
   const body = el("div", { class: "sessions-body" });
   const count = el("span", { class: "muted sessions-count", role: "status" });
-  const tools = toolbar(state, { draw, more });
+  const tools = toolbar(state, { draw, all: () => later(readAll, TYPING_MS) });
   const create = el(
     "button",
     { class: "button button-primary", type: "button", data: { test: "new-session" }, on: { click: () => begin(go) } },
@@ -44,61 +47,75 @@ export async function showList(root, { go }) {
     ),
   );
 
-  async function read(pages = 1) {
-    const found = [];
-    let after = null;
-    do {
-      const page = await api.get("/sessions", { limit: PAGE, after });
-      found.push(...page.sessions);
-      after = page.next;
-      pages -= 1;
-    } while (after && pages > 0);
-    state.sessions = found;
-    state.next = after;
+  let turn = 0; // of the reading that counts; one that was overtaken is not shown
+  let wantsAll = false; // somebody looks for, or sorts by, what is not read yet
+  const timers = new Map(); // by what they do
+
+  function later(run, wait) {
+    clearTimeout(timers.get(run));
+    timers.set(run, setTimeout(run, wait));
   }
 
-  async function more(pages = 1) {
-    await load(Math.ceil(state.sessions.length / PAGE) + pages);
-  }
-
-  async function load(pages) {
+  /** Read anew, at least so many. */
+  async function load(count) {
+    turn += 1;
+    const mine = turn;
     try {
-      await read(pages);
+      const found = [];
+      let after = null;
+      do {
+        const page = await api.get("/sessions", { limit: Math.min(AT_ONCE, Math.max(PAGE, count - found.length)), after });
+        if (mine !== turn) return;
+        found.push(...page.sessions);
+        after = page.next;
+      } while (after && found.length < count);
+      Object.assign(state, { sessions: found, next: after });
       draw();
     } catch (error) {
-      clear(body, failure(error, { retry: () => load(pages) }));
+      if (mine !== turn || (error.type === "offline" && state.sessions.length)) return; // the last known stays
+      clear(body, failure(error, { retry: () => load(count) }));
     } finally {
-      body.removeAttribute("aria-busy");
+      if (mine === turn) body.removeAttribute("aria-busy");
     }
+  }
+
+  const more = () => load(state.sessions.length + PAGE);
+  const reload = () => load(wantsAll ? MOST : Math.max(PAGE, state.sessions.length));
+
+  function readAll() {
+    if (wantsAll || !state.next) return;
+    wantsAll = true;
+    reload();
   }
 
   function draw() {
     const shown = chosen(state);
     const all = state.sessions.length;
-    count.textContent =
-      !all ? "" : shown.length < all ? t("sessions.shown.of", { shown: shown.length, count: all }) : t("sessions.shown", { count: all });
+    count.textContent = counted(shown.length, all, state.filter);
     tools.hidden = !all;
     create.hidden = !all; // the empty state has the one thing to do
     if (!all) clear(body, emptyState());
     else if (!shown.length) clear(body, noMatch(state, tools, draw));
-    else clear(body, table(shown, { state, draw, go, reload }), moreButton(state, more));
+    else keeping(body, () => clear(body, table(shown, { state, draw, all: readAll, go, reload }), moreButton(state, more)));
   }
 
-  const reload = () => load(Math.max(1, Math.ceil(state.sessions.length / PAGE)));
   body.setAttribute("aria-busy", "true");
   clear(body, skeleton());
-  await load(1);
+  await load(PAGE);
 
-  let timer = null;
   const off = live.on((told) => {
-    if (!CHANGES.has(told.event)) return;
-    clearTimeout(timer);
-    timer = setTimeout(reload, QUIET_MS);
+    if (CHANGES.has(told.event)) later(reload, QUIET_MS);
   });
   return () => {
     off();
-    clearTimeout(timer);
+    turn += 1;
+    for (const each of timers.values()) clearTimeout(each);
   };
+}
+
+function counted(shown, all, filter) {
+  if (!all) return "";
+  return filter.trim() ? t("sessions.shown.of", { shown, count: all }) : t("sessions.shown", { count: all });
 }
 
 async function begin(go) {
@@ -106,7 +123,7 @@ async function begin(go) {
   if (made) go(linkTo.chat(made.name));
 }
 
-function toolbar(state, { draw, more }) {
+function toolbar(state, { draw, all }) {
   const filter = el("input", {
     class: "input sessions-filter",
     type: "search",
@@ -117,7 +134,7 @@ function toolbar(state, { draw, more }) {
       input: () => {
         state.filter = filter.value;
         draw();
-        if (state.next) more(MOST_PAGES);
+        all();
       },
     },
   });
@@ -130,7 +147,7 @@ function toolbar(state, { draw, more }) {
         change: () => {
           state.sort = sort.value;
           draw();
-          if (state.next) more(MOST_PAGES);
+          all();
         },
       },
     },
@@ -149,7 +166,7 @@ function chosen({ sessions, filter, sort }) {
   return found.sort(order[sort] ?? ((one, other) => other[sort] - one[sort]));
 }
 
-function table(shown, { state, draw, go, reload }) {
+function table(shown, { state, draw, all, go, reload }) {
   const head = (key, className) =>
     el(
       "th",
@@ -165,10 +182,10 @@ function table(shown, { state, draw, go, reload }) {
               const select = document.querySelector(".sessions-sort");
               if (select) select.value = key;
               draw();
-              document.querySelector(`[data-sort="${key}"]`)?.focus();
+              all();
             },
           },
-          data: { sort: key },
+          data: { sort: key, key: `sort:${key}` },
         },
         t(`sessions.sort.${key}`),
         state.sort === key ? icon(key === "name" ? "up" : "down") : null,
@@ -205,7 +222,7 @@ function row(session, { go, reload }) {
     el(
       "td",
       { class: "sessions-name" },
-      el("a", { href: linkTo.session(session.name), text: session.name }),
+      el("a", { href: linkTo.session(session.name), text: session.name, data: { key: `name:${session.name}` } }),
       badges(session),
       session.goal ? el("p", { class: "sessions-goal muted", text: session.goal }) : null,
       session.problem ? el("p", { class: "sessions-problem", text: session.problem }) : null,
@@ -229,12 +246,12 @@ export function badges(session) {
 function actions(session, { reload }) {
   const { name } = session;
   const tool = (picture, label, click) =>
-    el("button", { class: "button-icon", type: "button", title: label, aria: { label }, on: { click } }, icon(picture));
+    el("button", { class: "button-icon", type: "button", title: label, aria: { label }, data: { key: `${picture}:${name}` }, on: { click } }, icon(picture));
   const open = t("sessions.open.named", { name });
   return el(
     "div",
     { class: "row-actions" },
-    el("a", { class: "button-icon", href: linkTo.chat(name), title: open, aria: { label: open } }, icon("chat")),
+    el("a", { class: "button-icon", href: linkTo.chat(name), title: open, aria: { label: open }, data: { key: `chat:${name}` } }, icon("chat")),
     session.is_incognito ? null : tool("edit", t("sessions.rename.named", { name }), () => rename(name, reload)),
     tool("trash", t("sessions.delete.named", { name }), () => remove(session, reload)),
   );
@@ -262,7 +279,7 @@ function moreButton(state, more) {
   return el(
     "div",
     { class: "sessions-more" },
-    el("button", { class: "button", type: "button", text: t("sessions.more"), on: { click: () => more() } }),
+    el("button", { class: "button", type: "button", text: t("sessions.more"), data: { key: "more" }, on: { click: () => more() } }),
   );
 }
 

@@ -4,6 +4,7 @@ import { api } from "../../api.js";
 import { clear, el, icon } from "../../dom.js";
 import { bytes, linkTo, tokens, when } from "../../format.js";
 import { live } from "../../live.js";
+import { keeping, latest } from "../../parts/keeping.js";
 import { failure, toast } from "../../parts/toast.js";
 import { t } from "../../words.js";
 import { askDelete, askRename, pathOf } from "./asking.js";
@@ -58,12 +59,15 @@ export async function showOne(root, { name, query, go }) {
   if (tabs.selected() !== "transcript") parts[tabs.selected()].show();
   await first;
 
+  const begin = latest();
   return follow(name, async () => {
     line.refresh();
     parts.transcript.refresh();
     if (tabs.selected() === "context") parts.context.show();
+    const isNewest = begin();
     try {
-      clear(top, head(await api.get(pathOf(name)), { go, back, heading }));
+      const now = await api.get(pathOf(name));
+      if (isNewest()) keeping(top, () => clear(top, head(now, { go, back, heading })));
     } catch {
       /* it may be gone by now; what is shown stays readable */
     }
@@ -123,9 +127,9 @@ function head(detail, { go, back, heading }) {
       { class: "page-head" },
       el("div", { class: "session-title" }, heading, badges(detail)),
       el("div", { class: "row session-actions" },
-        el("a", { class: "button button-primary", href: linkTo.chat(name) }, icon("chat"), t("sessions.open")),
-        detail.is_incognito ? null : el("button", { class: "button", type: "button", on: { click: rename } }, icon("edit"), t("sessions.rename")),
-        el("button", { class: "button button-danger", type: "button", on: { click: remove } }, icon("trash"), t("sessions.delete"))),
+        el("a", { class: "button button-primary", href: linkTo.chat(name), data: { key: "open" } }, icon("chat"), t("sessions.open")),
+        detail.is_incognito ? null : el("button", { class: "button", type: "button", data: { key: "rename" }, on: { click: rename } }, icon("edit"), t("sessions.rename")),
+        el("button", { class: "button button-danger", type: "button", data: { key: "delete" }, on: { click: remove } }, icon("trash"), t("sessions.delete"))),
     ),
     detail.goal ? el("p", { class: "session-goal" }, icon("target"), detail.goal) : null,
     facts(detail),

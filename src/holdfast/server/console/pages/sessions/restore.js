@@ -30,7 +30,7 @@ export function restorePacket(name) {
 function told(packet) {
   const text = el("div", { class: "prose restore-text" });
   const raw = el("pre", { class: "plain restore-raw", tabindex: "0", text: packet.text, hidden: true });
-  setHtml(text, packet.html);
+  withoutFences(setHtml(text, packet.html));
   const button = (label, isRaw) =>
     el("button", {
       type: "button",
@@ -62,6 +62,14 @@ function told(packet) {
     ),
     el("div", { class: "card" }, text, raw),
   ];
+}
+
+// The marks that tell a model where a quotation begins and ends; "As sent" shows them.
+const FENCE = /⟦\/?recalled:[\w-]{1,64}⟧ ?/g;
+
+function withoutFences(node) {
+  const walker = document.createTreeWalker(node, NodeFilter.SHOW_TEXT);
+  for (let each = walker.nextNode(); each; each = walker.nextNode()) each.data = each.data.replace(FENCE, "");
 }
 
 function sourceLink(source) {

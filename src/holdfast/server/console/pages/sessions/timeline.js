@@ -4,6 +4,7 @@ import { api } from "../../api.js";
 import { clear, el } from "../../dom.js";
 import { clock, linkTo, percent, tokens } from "../../format.js";
 import { glyph, lines } from "../../parts/plots.js";
+import { keeping, latest } from "../../parts/keeping.js";
 import { failure } from "../../parts/toast.js";
 import { t } from "../../words.js";
 import { pathOf } from "./asking.js";
@@ -42,17 +43,22 @@ export function timeline(name, { onPick }) {
       return;
     }
     const top = state.isWhole ? Math.max(told.window, most) : most * 1.15;
-    clear(body, plot(told, { top, onPick }), happeningsList(told.happenings, onPick));
+    keeping(body, () => clear(body, plot(told, { top, onPick }), happeningsList(told.happenings, onPick)));
   }
 
+  const begin = latest();
+
   async function refresh() {
+    const isNewest = begin();
     try {
-      state.told = await api.get(`${pathOf(name)}/timeline`);
+      const told = await api.get(`${pathOf(name)}/timeline`);
+      if (!isNewest()) return;
+      state.told = told;
       draw();
     } catch (error) {
-      clear(body, failure(error, { retry: refresh }));
+      if (isNewest()) clear(body, failure(error, { retry: refresh }));
     } finally {
-      body.removeAttribute("aria-busy");
+      if (isNewest()) body.removeAttribute("aria-busy");
     }
   }
   return { node, refresh };
@@ -103,7 +109,10 @@ function described({ points, window: room, happenings }) {
     count: points.length,
     last: tokens(points.at(-1)?.tokens ?? 0),
     window: tokens(room),
-    happenings: t("sessions.timeline.events", { flushes: count("flush"), compactions: count("compaction") }),
+    happenings: t("sessions.timeline.events", {
+      flushes: t("sessions.timeline.saves", { count: count("flush") }),
+      compactions: t("sessions.timeline.compactions", { count: count("compaction") }),
+    }),
   });
 }
 
@@ -171,6 +180,7 @@ function happeningsList(happenings, onPick) {
           type: "button",
           title: t("sessions.jump"),
           text: happeningSaid({ ...each, file: null }),
+          data: { key: `happening:${each.kind}:${each.seq}` },
           on: { click: () => onPick(each.seq) },
         }),
         el(

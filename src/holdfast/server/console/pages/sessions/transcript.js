@@ -3,6 +3,7 @@
 import { api } from "../../api.js";
 import { clear, el, icon } from "../../dom.js";
 import { linkTo, tokens } from "../../format.js";
+import { latest, place } from "../../parts/keeping.js";
 import { failure } from "../../parts/toast.js";
 import { item as itemNode } from "../../parts/transcript.js";
 import { t } from "../../words.js";
@@ -11,6 +12,8 @@ import { skeleton } from "./list.js";
 
 const PAGE = 60;
 const BEHIND = 20;
+const AT_ONCE = 500; // what the server tells at most
+const VIEW = new Set(["compaction", "prune", "marker"]); // may change what earlier rows say
 
 /** {node, show({seq?, entry?}), refresh()} */
 export function transcript(name, { go, canFork }) {
@@ -79,17 +82,31 @@ export function transcript(name, { go, canFork }) {
     rowOf(fresh[0]?.seq)?.focus({ preventScroll: true });
   }
 
+  const begin = latest();
+
   /** New entries at the end; not while somebody reads further up. */
   async function refresh() {
     if (!state.isAtEnd) return;
+    if (!state.items.length) {
+      await show();
+      return;
+    }
+    const isNewest = begin();
     try {
-      const page = await api.get(path, { limit: PAGE });
-      const last = state.items.at(-1)?.seq ?? -1;
-      if (page.items.length && page.items[0].seq <= last + 1) {
-        state.items = [...state.items.filter((each) => each.seq < page.items[0].seq), ...page.items];
-        state.total = page.total;
-        draw();
-      } else if (page.items.length) await show();
+      const last = state.items.at(-1).seq;
+      let page = await api.get(path, { limit: PAGE });
+      const isNew = (each) => each.seq > last && VIEW.has(each.kind);
+      const missing = (page.items[0]?.seq ?? 0) - state.items[0].seq;
+      if (missing > 0 && page.items.some(isNew)) page = await api.get(path, { limit: Math.min(AT_ONCE, PAGE + missing) });
+      if (!isNewest() || state.items.at(-1)?.seq !== last) return;
+      const first = page.items[0]?.seq ?? 0;
+      if (first > last + 1) {
+        await show();
+        return;
+      }
+      state.items = [...state.items.filter((each) => each.seq < first).map(seenAfter(page.items.filter(isNew))), ...page.items];
+      state.total = page.total;
+      draw();
     } catch {
       /* the next event tries again; what is shown stays */
     }
@@ -162,8 +179,10 @@ export function transcript(name, { go, canFork }) {
       note.textContent = "";
       return;
     }
-    clear(rows, state.items.map(rowFor));
-    note.textContent = t("sessions.range", { from: state.items[0].seq, to: state.items.at(-1).seq, total: state.total });
+    place(rows, state.items.map(rowFor));
+    const last = state.items.at(-1).seq;
+    // The first line of the file is its head: no entry of the conversation, and not shown as one.
+    note.textContent = t("sessions.range", { from: state.items[0].seq, to: last, total: Math.max(last, state.total - 1) });
     const action = (text, run) => el("button", { class: "button button-small", type: "button", text, on: { click: guarded(run) } });
     const before = state.items[0].seq;
     clear(
@@ -190,6 +209,15 @@ export function transcript(name, { go, canFork }) {
   }
 
   return { node, show, refresh };
+}
+
+// Rows too far up to be asked for again: what a compaction took out of the view is out of it.
+function seenAfter(happened) {
+  const gone = happened.filter((each) => each.compaction?.from_seq != null).map((each) => each.compaction);
+  return (each) => {
+    const isOut = gone.some((range) => range.from_seq <= each.seq && each.seq <= range.to_seq);
+    return isOut ? { ...each, in_view: false } : each;
+  };
 }
 
 function emptyState(name) {
