@@ -4,6 +4,7 @@ import { el } from "../../dom.js";
 import { diff, lines } from "../../parts/diff.js";
 import { readLine } from "../../parts/line.js";
 import { dialog } from "../../parts/dialog.js";
+import { phrase } from "../../parts/phrases.js";
 import { failure, toast } from "../../parts/toast.js";
 import { t } from "../../words.js";
 
@@ -35,7 +36,7 @@ export function whatWord(what) {
   const name = String(what ?? "");
   if (Object.hasOwn(WHAT, name)) return t(WHAT[name]);
   if (name.startsWith("undo: ")) return t("memory.what.undo_of", { what: whatWord(name.slice(6, 200)) });
-  return name.endsWith(" task") ? t("memory.what.task") : name;
+  return /(^| )task( |$)/.test(name) ? t("memory.what.task") : phrase(name);
 }
 
 const offered = new Map(); // the news that still offers to undo an operation, by its id
