@@ -282,6 +282,7 @@ def test_without_one_it_opens_on_the_tour_and_says_three_ways_as_commands(
     for command in ("export ANTHROPIC_API_KEY=", "ollama serve", f"model get {MODEL}"):
         (line,) = [each for each in told.err.splitlines() if command in each]
         assert line.endswith(" start")
+        assert "#" not in line, "a comment would swallow what comes after it"
     assert (re.search("[\u4e00-\u9fff]", told.err) is not None) == (language == "zh")
 
 

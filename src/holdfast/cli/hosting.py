@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Final
 
 from holdfast.cli import render
 from holdfast.cli.options import Door
-from holdfast.cli.speech import Language, language
+from holdfast.cli.speech import Language, filled, language
 from holdfast.config import default_home
 from holdfast.disk import Directory
 from holdfast.errors import HoldfastError, NotFound, UsageError
@@ -39,6 +39,18 @@ if TYPE_CHECKING:
 __all__ = ["Wish", "host", "is_installed", "link", "opening", "serve", "token"]
 
 _ASK_SECONDS: Final = 10.0
+_WORDS: Final[dict[Language, dict[str, str]]] = {
+    "en": {
+        "serves": "Holdfast serves {url}. Sign in once, within five minutes:",
+        "again": "Another browser: {command}. Ctrl-C saves and ends it.",
+        "saving": "Saving what was said…",
+    },
+    "zh": {
+        "serves": "Holdfast 正在 {url} 提供服务。请在五分钟内用下面的链接登录（只能用一次）：",
+        "again": "换一个浏览器：{command}。按 Ctrl-C 会先保存再结束。",
+        "saving": "正在保存对话内容…",
+    },
+}
 _SIGN_IN: Final = ".tmp-sign-in-"  # as of files that no backup holds
 _LOOK_SECONDS: Final = 1.0
 """How often is looked whether the browser has signed in."""
@@ -102,7 +114,8 @@ def host(door: Door, wish: Wish, *, own_first: bool) -> None:
             if wish.opens and not wish.as_json and _has_screen():
                 opened.enter_context(opening(server, link, Directory.open(home)))
             undone.pop_all()
-        server.run(bound, ending=lambda: render.note("Saving what was said…"))
+        saving = _WORDS[language(os.environ)]["saving"]
+        server.run(bound, ending=lambda: render.note(saving))
 
 
 def _places(door: Door, wish: Wish) -> list[Place]:
@@ -174,10 +187,10 @@ def _tell(server: Server, link: str, wish: Wish, door: Door) -> None:
             }
         )
     else:
-        render.note(f"Holdfast serves {server.url}. Sign in once, within five minutes:")
+        words = _WORDS[language(os.environ)]
+        render.note(filled(words["serves"], url=server.url))
         render.say(link)
-        again = door.command("serve", "link")
-        render.note(f"Another browser: {again}. Ctrl-C saves and ends it.")
+        render.note(filled(words["again"], command=door.command("serve", "link")))
     sys.stdout.flush()
 
 

@@ -264,8 +264,9 @@ class _Desk:
             self._command(f"{command} && {how_to_call()} {then}")
 
     def _commands(self) -> Iterator[str]:
+        """What to type before. No comment: it would swallow what comes after it."""
         yield f"export {next(iter(dict(_variables()).values()))}=…"
-        yield _SERVERS[0][1]
+        yield "ollama serve & sleep 2; ollama pull qwen3"
         yield f"{how_to_call()} model get {MODEL}"
 
     def _command(self, text: str) -> None:
